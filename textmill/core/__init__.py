@@ -1,0 +1,1 @@
+"""The words of textmill: types, errors, config base, seeds, atomic files, progress."""
