@@ -42,7 +42,7 @@ class TextmillError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the three parts when an error crosses a process border."""
-        return (_rebuild, (type(self), self.rule, self.got, self.fix))
+        return (_rebuild, (type(self), self.rule, self.got, self.fix), self.__dict__)
 
     def as_json(self) -> dict[str, str]:
         """Return the parts for `--json` output."""
