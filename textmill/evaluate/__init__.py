@@ -1,0 +1,1 @@
+"""Measuring models: metrics with intervals, paired comparison, predictions, reports."""

@@ -1,0 +1,165 @@
+"""One model, measured on labelled examples.
+
+Promises: rows stay in the order of the examples; every fault of the examples or of the scores is
+named with the ids concerned before a number is computed.
+
+What is not covered: several labels a row; slices of the data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from textmill.core.errors import DataError, ModelError, nearest
+from textmill.core.progress import SILENT, Progress
+from textmill.core.seeds import numpy_generator
+from textmill.core.types import Example, Predictor, Scores
+from textmill.evaluate.metrics import NUM_RESAMPLES, Classes, Metrics, measure
+
+_CHUNK = 512  # rows between two steps of the progress bar
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a model answered on labelled rows, and how good that is."""
+
+    labels: tuple[str, ...]
+    """The C class names, in the order of the columns of `scores`."""
+    ids: tuple[str, ...]
+    """The N ids of the rows."""
+    truth: Classes  # (N,) int64 index of the true class
+    scores: Scores  # (N, C) float32
+    metrics: Metrics
+    seed: int = 0
+    """The seed of the intervals."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return labels and metrics as plain values (rows are in predictions.parquet)."""
+        return {"labels": list(self.labels), "seed": self.seed, "metrics": self.metrics.as_json()}
+
+
+def evaluate(
+    predictor: Predictor,
+    examples: Sequence[Example],
+    *,
+    seed: int = 0,
+    num_resamples: int = NUM_RESAMPLES,
+    progress: Progress = SILENT,
+) -> Evaluation:
+    """Return the answers of a predictor on labelled examples, with all metrics.
+
+    Args:
+        predictor: anything that answers for classification.
+        examples: the rows, each with one label that the predictor knows.
+        seed: seed of the bootstrap intervals.
+        num_resamples: how many resamples the intervals rest on.
+        progress: who watches.
+
+    Raises:
+        DataError: no rows, an id that occurs twice, a row without exactly one label, or an unknown label.
+        ModelError: scores that are no probabilities (not a number, below 0, sum not 1).
+    """
+    labels = tuple(predictor.labels)
+    truth = true_classes(examples, labels)
+    parts: list[Scores] = []
+    with progress.task("evaluate", len(examples)) as task:
+        for start in range(0, len(examples), _CHUNK):
+            part = examples[start : start + _CHUNK]
+            scores = predictor.scores([example.text for example in part])
+            assert scores.shape == (len(part), len(labels)), "a predictor must give one score a row and label"
+            parts.append(scores)
+            task.advance(len(part))
+    return from_scores(labels, examples, truth, np.concatenate(parts), seed, num_resamples)
+
+
+def from_scores(
+    labels: Sequence[str],
+    examples: Sequence[Example],
+    truth: Classes,
+    scores: Scores,
+    seed: int = 0,
+    num_resamples: int = NUM_RESAMPLES,
+) -> Evaluation:
+    """Return the evaluation of scores that are already there.
+
+    Raises:
+        ModelError: scores that are no probabilities.
+    """
+    ids = tuple(example.id for example in examples)
+    check_scores(scores, ids)
+    rng = numpy_generator(seed, "evaluate", "intervals")
+    metrics = measure(truth, scores, labels, rng, num_resamples=num_resamples)
+    return Evaluation(tuple(labels), ids, truth, scores.astype(np.float32), metrics, seed)
+
+
+def true_classes(examples: Sequence[Example], labels: Sequence[str]) -> Classes:
+    """Return the (N,) class index of each example.
+
+    Raises:
+        DataError: no rows, an id that occurs twice, a row without exactly one label, or an unknown label.
+    """
+    if not examples:
+        raise DataError(
+            "An evaluation needs at least one labelled row",
+            got="none",
+            fix="Give a file with labelled rows, or raise data.test_share.",
+        )
+    places = {label: place for place, label in enumerate(labels)}
+    num_uses = Counter(example.id for example in examples)
+    twice = [row_id for row_id, uses in num_uses.items() if uses > 1]
+    if twice:
+        raise DataError(
+            "Every row must have an id of its own",
+            got=_some(twice, "ids that occur more than once"),
+            fix="Make the ids unique, or leave data.id out to number the rows.",
+        )
+    unlabelled = [example.id for example in examples if len(example.labels) != 1]
+    if unlabelled:
+        raise DataError(
+            "Every row of an evaluation must have exactly one label",
+            got=_some(unlabelled, "rows with none or several"),
+            fix="Label these rows or take them out; `textmill predict` needs no labels.",
+        )
+    unknown = [example for example in examples if example.labels[0] not in places]
+    if unknown:
+        names = sorted({example.labels[0] for example in unknown})
+        shown = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+        raise DataError(
+            "Every label of an evaluation must be known to the model",
+            got=f"the unknown {'label' if len(names) == 1 else 'labels'} {shown} in "
+            + _some([example.id for example in unknown], "rows"),
+            fix=nearest(names[0], labels),
+        )
+    return np.array([places[example.labels[0]] for example in examples], dtype=np.int64)
+
+
+def check_scores(scores: Scores, ids: Sequence[str]) -> None:
+    """Refuse scores that are no probabilities.
+
+    Raises:
+        ModelError: a score that is not a number, below 0 or above 1, or rows whose sum is not 1.
+    """
+    lost = ~np.isfinite(scores).all(axis=1)
+    if lost.any():
+        raise ModelError(
+            "The scores of a model must be finite numbers",
+            got=_some([ids[i] for i in np.flatnonzero(lost).tolist()], "rows with NaN or infinity"),
+            fix="The weights are damaged or training diverged: train again, with a lower train.lr.",
+        )
+    off = (scores < 0).any(axis=1) | (abs(scores.sum(axis=1, dtype=np.float64) - 1) > 1e-3)
+    if off.any():
+        raise ModelError(
+            "The scores of a row must be probabilities: none below 0, their sum 1",
+            got=_some([ids[i] for i in np.flatnonzero(off).tolist()], "rows where they are not"),
+            fix="Let the predictor give probabilities (softmax), not logits.",
+        )
+
+
+def _some(ids: Sequence[str], what: str, limit: int = 5) -> str:
+    shown = ", ".join(repr(row_id) for row_id in ids[:limit]) + (", ..." if len(ids) > limit else "")
+    return f"{len(ids):,} {what} ({shown})"
