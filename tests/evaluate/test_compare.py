@@ -11,7 +11,6 @@ from sklearn.metrics import f1_score
 from tests.evaluate.toys import simulate, simulated
 from textmill.core.errors import DataError
 from textmill.core.seeds import numpy_generator
-from textmill.core.types import Example
 from textmill.evaluate.compare import Difference, compare, mcnemar_p, paired_difference
 from textmill.evaluate.evaluate import Evaluation, evaluate, from_scores
 
@@ -23,8 +22,8 @@ def _evaluation(seed: int, skill: float, num_rows: int = 400) -> Evaluation:
     logits[np.arange(num_rows), truth] += skill
     scores = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     labels = ("neg", "pos")
-    examples = [Example(f"r{i}", f"text {i}", (labels[t],)) for i, t in enumerate(truth)]
-    return from_scores(labels, examples, truth, scores.astype(np.float32))
+    ids = [f"r{i}" for i in range(num_rows)]
+    return from_scores(labels, ids, truth, scores.astype(np.float32))
 
 
 def test_a_clearly_better_model_is_called_better_and_the_other_way_round():

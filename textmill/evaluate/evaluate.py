@@ -74,12 +74,13 @@ def evaluate(
             assert scores.shape == (len(part), len(labels)), "a predictor must give one score a row and label"
             parts.append(scores)
             task.advance(len(part))
-    return from_scores(labels, examples, truth, np.concatenate(parts), seed, num_resamples)
+    ids = [example.id for example in examples]
+    return from_scores(labels, ids, truth, np.concatenate(parts), seed, num_resamples)
 
 
 def from_scores(
     labels: Sequence[str],
-    examples: Sequence[Example],
+    ids: Sequence[str],
     truth: Classes,
     scores: Scores,
     seed: int = 0,
@@ -87,14 +88,21 @@ def from_scores(
 ) -> Evaluation:
     """Return the evaluation of scores that are already there.
 
+    Args:
+        labels: the C class names.
+        ids: the N ids of the rows.
+        truth: (N,) index of the true class.
+        scores: (N, C) probabilities.
+        seed: seed of the bootstrap intervals.
+        num_resamples: how many resamples the intervals rest on.
+
     Raises:
         ModelError: scores that are no probabilities.
     """
-    ids = tuple(example.id for example in examples)
     check_scores(scores, ids)
     rng = numpy_generator(seed, "evaluate", "intervals")
     metrics = measure(truth, scores, labels, rng, num_resamples=num_resamples)
-    return Evaluation(tuple(labels), ids, truth, scores.astype(np.float32), metrics, seed)
+    return Evaluation(tuple(labels), tuple(ids), truth, scores.astype(np.float32), metrics, seed)
 
 
 def true_classes(examples: Sequence[Example], labels: Sequence[str]) -> Classes:
