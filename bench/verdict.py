@@ -18,9 +18,13 @@ BINDING = {"failed", "wrong", "accuracy_gap_points"}
 
 def judge(result: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Return the missed goals of a benchmark's last line: (binding, of speed)."""
-    missed = [goal for goal in result["goals"] if not goal["met"]]
-    lines = [(goal["name"], f"{goal['name']} = {goal['value']}, goal {goal['op']} {goal['goal']}") for goal in missed]
-    return [text for name, text in lines if name in BINDING], [text for name, text in lines if name not in BINDING]
+    binding: list[str] = []
+    speed: list[str] = []
+    for goal in result["goals"]:
+        if not goal["met"]:
+            text = f"{goal['name']} = {goal['value']}, goal {goal['op']} {goal['goal']}"
+            (binding if goal["name"] in BINDING else speed).append(text)
+    return binding, speed
 
 
 def last_object(output: str) -> dict[str, Any] | None:
