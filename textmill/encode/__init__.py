@@ -1,0 +1,1 @@
+"""Text to token batches: the tokenizer door, padding, lengths, token budget, collator."""

@@ -1,0 +1,278 @@
+"""The door to tokenizers: one object that cuts text into ids, the same in training and serving.
+
+Promises:
+- tokenizer.json is kept and saved byte for byte; no truncation or padding state of a call, and none
+  of the file's own, has any effect or is ever written;
+- special tokens in a user's text (`[SEP]`, `</s>`) are plain text;
+- half a surrogate pair becomes U+FFFD, a whole pair becomes its character;
+- a row never has more than `max_length` tokens and never has none.
+`Tokenizer.from_file` loads neither torch nor transformers. Rows are encoded in parallel by the
+tokenizers library itself; after a fork it falls back to one thread, which is safe.
+What is not covered: slow tokenizers without a fast form (transformers then says so).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tokenizers
+
+from textmill.core.config import parse_config
+from textmill.core.errors import DataError, ModelError
+from textmill.core.files import write_atomic, write_json
+from textmill.core.types import Text
+from textmill.encode.padding import Encoded, PadSide
+from textmill.encode.settings import (
+    TokenizerSettings,
+    decide_max_length,
+    pad_side_of,
+    pad_token_of,
+    read_table,
+    reads_type_ids,
+)
+from textmill.encode.source import find_source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_VOCABULARY = "tokenizer.json"
+_SETTINGS = "tokenizer_settings.json"
+_KEPT = (_VOCABULARY, "tokenizer_config.json", "special_tokens_map.json")
+"""What transformers' AutoTokenizer needs; kept as bytes."""
+_CLS_TOKENS = ("<cls>", "[CLS]")
+"""Names of the token for the whole text; RoBERTa types use <s>, which always comes first."""
+
+
+class Tokenizer:
+    """Cuts texts to token ids."""
+
+    def __init__(
+        self, files: Mapping[str, bytes], settings: TokenizerSettings, notes: Sequence[str] = ()
+    ) -> None:
+        """Build from the bytes of a tokenizer's files; prefer `load_tokenizer` or `from_file`."""
+        self._files = dict(files)
+        self.settings = settings
+        self.notes = tuple(notes)
+        """Sentences that the user should read (a length limit that was lowered)."""
+        self._whole = _working_copy(self._files[_VOCABULARY])
+
+    @classmethod
+    def from_file(
+        cls, folder: Path, max_length: int = 512, *, config: Mapping[str, Any] | None = None
+    ) -> Tokenizer:
+        """Load from a folder that has tokenizer.json, without transformers.
+
+        Args:
+            folder: a folder written by `save` (its settings then hold, and `max_length` can only
+                lower them), or any folder with tokenizer.json.
+            max_length: longest row wanted, in tokens.
+            config: config.json of the model that will read the ids; None for the folder's own.
+
+        Raises:
+            ModelError: no tokenizer.json, or one that cannot be read.
+        """
+        if not (folder / _VOCABULARY).is_file():
+            raise ModelError(
+                "A tokenizer's folder must hold tokenizer.json",
+                got=f"{folder} without it",
+                fix="Load it once with load_tokenizer, which builds the file from other vocabularies.",
+            )
+        files = {name: (folder / name).read_bytes() for name in _KEPT if (folder / name).is_file()}
+        table = read_table(folder / _SETTINGS)
+        if table:
+            settings = parse_config(TokenizerSettings, table, str(folder / _SETTINGS))
+            limit = min(max_length, settings.max_length)
+            return cls(files, settings.model_copy(update={"max_length": limit}))
+        tokenizer_config = read_table(folder / "tokenizer_config.json")
+        if config is not None:
+            tokenizer_config.pop("model_max_length", None)
+        model_config = read_table(folder / "config.json") if config is None else config
+        length, note = decide_max_length(max_length, model_config, tokenizer_config)
+        settings = TokenizerSettings(
+            max_length=length,
+            pad_id=_find_pad_id(_working_copy(files[_VOCABULARY]), model_config, tokenizer_config),
+            pad_side=pad_side_of(model_config, tokenizer_config),
+            has_type_ids=reads_type_ids(model_config, tokenizer_config),
+        )
+        return cls(files, settings, [note] if note else [])
+
+    @property
+    def max_length(self) -> int:
+        """Longest row in tokens, special tokens included."""
+        return self.settings.max_length
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills short rows."""
+        return self.settings.pad_id
+
+    @property
+    def pad_side(self) -> PadSide:
+        """Where the fill goes."""
+        return self.settings.pad_side
+
+    @property
+    def has_type_ids(self) -> bool:
+        """Whether the model reads token_type_ids."""
+        return self.settings.has_type_ids
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the highest id, added tokens included."""
+        return max(self._whole.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    @property
+    def cls_is_last(self) -> bool:
+        """Whether the token that stands for the whole text comes last, as in XLNet."""
+        special: list[int] = self._whole.encode("").ids
+        tokens = [self._whole.id_to_token(index) for index in special]
+        return len(tokens) > 1 and tokens[-1] in _CLS_TOKENS and tokens[0] not in _CLS_TOKENS
+
+    @property
+    def json_bytes(self) -> bytes:
+        """tokenizer.json as it was loaded."""
+        return self._files[_VOCABULARY]
+
+    @cached_property
+    def _cutting(self) -> tokenizers.Tokenizer:
+        cutting = _working_copy(self._files[_VOCABULARY])
+        cutting.enable_truncation(self.max_length)
+        return cutting
+
+    def encode(self, texts: Sequence[Text]) -> list[Encoded]:
+        """Return the ids of each text, cut to `max_length` (a pair: the longer part first).
+
+        Raises:
+            DataError: an item is neither one string nor a pair of strings.
+        """
+        rows = self._cutting.encode_batch_fast(_checked(texts))
+        return [self._row(row) for row in rows]
+
+    def count_tokens(self, texts: Sequence[Text]) -> NDArray[np.int64]:
+        """Return the (N,) number of tokens of each text before cutting, special tokens included."""
+        rows = self._whole.encode_batch_fast(_checked(texts))
+        return np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+
+    def truncated(self, texts: Sequence[Text]) -> NDArray[np.bool_]:
+        """Return (N,), true where `encode` cuts something off."""
+        return self.count_tokens(texts) > self.max_length
+
+    def tokens(self, text: Text) -> list[str]:
+        """Return the pieces of one text as the tokenizer names them, cut like `encode`."""
+        pieces: list[str] = self._cutting.encode_batch(_checked([text]))[0].tokens
+        return pieces
+
+    def save(self, folder: Path) -> None:
+        """Write tokenizer.json byte for byte, what AutoTokenizer needs, and the settings."""
+        for name, content in self._files.items():
+            write_atomic(folder / name, content)
+        write_json(folder / _SETTINGS, self.settings.model_dump())
+
+    def _row(self, row: tokenizers.Encoding) -> Encoded:
+        ids = np.array(row.ids or [self.pad_id], dtype=np.int32)
+        if not self.has_type_ids:
+            return Encoded(ids, None)
+        return Encoded(ids, np.array(row.type_ids or [0], dtype=np.int32))
+
+
+def load_tokenizer(
+    source: str | Path, max_length: int = 512, *, config: Mapping[str, Any] | None = None
+) -> Tokenizer:
+    """Load the tokenizer of a folder, `package:` path or hub name.
+
+    Args:
+        source: where it lies; a folder without tokenizer.json goes through transformers once.
+        max_length: longest row wanted; cut to the model's limit, which is then said in `notes`.
+        config: config.json of the model that will read the ids; None for the one beside the tokenizer.
+
+    Raises:
+        ModelError: nothing is there, or it cannot be read as a tokenizer.
+    """
+    folder = source if isinstance(source, Path) else find_source(source, with_weights=False)
+    if (folder / _VOCABULARY).is_file():
+        return Tokenizer.from_file(folder, max_length, config=config)
+    model_config = read_table(folder / "config.json") if config is None else config
+    with tempfile.TemporaryDirectory(prefix="textmill-tokenizer-") as temporary:
+        _convert(folder, Path(temporary))
+        return Tokenizer.from_file(Path(temporary), max_length, config=model_config)
+
+
+def _convert(folder: Path, target: Path) -> None:
+    """Write the fast form of a tokenizer that has only a vocabulary file."""
+    from transformers import AutoTokenizer
+
+    try:
+        AutoTokenizer.from_pretrained(str(folder), trust_remote_code=False).save_pretrained(str(target))
+    except Exception as err:
+        # transformers has no error of its own here: OSError, ValueError, KeyError, ImportError were seen.
+        reason = (str(err).strip().splitlines() or [type(err).__name__])[0][:200]
+        raise ModelError(
+            "A backbone's folder must hold a tokenizer",
+            got=f"{folder} ({reason})",
+            fix="Put tokenizer.json (or vocab.txt and tokenizer_config.json) into the folder.",
+        ) from err
+
+
+def _working_copy(content: bytes) -> tokenizers.Tokenizer:
+    try:
+        working = tokenizers.Tokenizer.from_str(content.decode())
+    except Exception as err:
+        # The Rust side raises plain Exception.
+        raise ModelError(
+            "tokenizer.json must be readable by the tokenizers library",
+            got=str(err)[:200],
+            fix="Copy it again.",
+        ) from err
+    # The file's own truncation and padding must not work; the limit is textmill's.
+    working.no_truncation()
+    working.no_padding()
+    # A user's "[SEP]" is text. This flag is not part of the file, so it is set on each load.
+    working.encode_special_tokens = True
+    return working
+
+
+def _find_pad_id(
+    working: tokenizers.Tokenizer, config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]
+) -> int:
+    for token in (pad_token_of(tokenizer_config), "[PAD]", "<pad>"):
+        found = None if token is None else working.token_to_id(token)
+        if found is not None:
+            return int(found)
+    for key in ("pad_token_id", "eos_token_id"):
+        if isinstance(config.get(key), int):
+            return int(config[key])
+    # The mask comes from the lengths, so that any id can fill.
+    return 0
+
+
+def _checked(texts: Sequence[Text]) -> list[str | tuple[str, str]]:
+    checked: list[str | tuple[str, str]] = []
+    for index, text in enumerate(texts):
+        match text:
+            case str():
+                checked.append(_whole_characters(text))
+            case (str() as first, str() as second):
+                checked.append((_whole_characters(first), _whole_characters(second)))
+            case _:
+                raise DataError(
+                    "A text must be one string or a pair of strings",
+                    got=f"{type(text).__name__} {str(text)[:60]!r} at position {index}",
+                    fix="Turn the value into text first, or leave the row out.",
+                )
+    return checked
+
+
+def _whole_characters(text: str) -> str:
+    """Return `text` with half surrogate pairs as U+FFFD; JSON escapes can bring them in."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

@@ -1,0 +1,1 @@
+"""Backbone, heads, classifier, the files of a model, and Predictors on torch."""

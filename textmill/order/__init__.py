@@ -1,0 +1,1 @@
+"""The sequence in which examples reach the model: schedules and the resumable batch plan."""

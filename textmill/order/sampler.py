@@ -1,0 +1,80 @@
+"""The batches of each epoch, as a pure function of (seed, epoch).
+
+Promises: the same arguments give the same batches in every process, so that a position in a
+training is (epoch, number of batches done) and nothing else has to be saved; where the schedule
+leaves the order free, rows of like length meet in a batch (little padding), which rows meet differs
+from epoch to epoch, and the batches come in random order.
+
+The way of grouping is that of "sortish" sampling (shuffle, sort large pools by length, cut,
+shuffle the batches), with the sort keys jittered so that equal lengths do not always meet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from textmill.core.seeds import numpy_generator
+from textmill.encode.budget import token_batches
+from textmill.order.schedule import Schedule, Shuffle
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_POOL_ROWS = 4096
+"""Rows sorted together. On a long-tailed set of mean 27 tokens the padding share is 2 to 3 % from here on."""
+_JITTER = 0.05
+"""Lengths are multiplied by 1 +- this before sorting; more costs padding, less makes batches alike."""
+
+
+class BatchPlan:
+    """Cuts each epoch into batches."""
+
+    def __init__(
+        self,
+        lengths: NDArray[np.int64],
+        max_tokens: int,
+        max_rows: int | None = None,
+        *,
+        seed: int = 0,
+        schedule: Schedule | None = None,
+    ) -> None:
+        """Keep what the plan is a function of.
+
+        Args:
+            lengths: (N,) tokens of each training example, after cutting to max_length.
+            max_tokens: bound on rows x longest row of a batch, padding included.
+            max_rows: bound on the rows of a batch; None for no bound.
+            seed: the seed of the training.
+            schedule: the strategy; None for a shuffle.
+        """
+        self.lengths = lengths
+        self.max_tokens = max_tokens
+        self.max_rows = max_rows
+        self.seed = seed
+        self.schedule: Schedule = Shuffle() if schedule is None else schedule
+
+    def plan_epoch(self, epoch: int) -> list[NDArray[np.int64]]:
+        """Return the batches of epoch `epoch` (from 0) as positions into the training examples."""
+        rng = numpy_generator(self.seed, "order", epoch)
+        chosen = self.schedule.order(epoch, len(self.lengths), rng)
+        if not chosen.is_free:
+            return self._cut(chosen.rows)
+        grouped = self._group_by_length(chosen.rows, rng)
+        batches = self._cut(grouped)
+        return [batches[index] for index in rng.permutation(len(batches))]
+
+    def _cut(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        return [rows[batch] for batch in token_batches(self.lengths[rows], self.max_tokens, self.max_rows)]
+
+    def _group_by_length(self, rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        keys = self.lengths[rows] * rng.uniform(1 - _JITTER, 1 + _JITTER, len(rows))
+        num_pools = max(1, round(len(rows) / _POOL_ROWS))
+        pools = np.array_split(np.arange(len(rows)), num_pools)
+        # Every second pool runs downwards, so that the batch across two pools has like lengths too.
+        ordered = [
+            pool[np.argsort(keys[pool] * (1 if number % 2 == 0 else -1), kind="stable")]
+            for number, pool in enumerate(pools)
+        ]
+        return rows[np.concatenate(ordered)]
