@@ -1,0 +1,1 @@
+"""Immutable, checked versions of a model, and which of them is live."""
