@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.data.conftest import Listener
+from textmill.core.errors import DataError
+from textmill.core.types import Example
+from textmill.data.config import CleanConfig, DataConfig
+from textmill.data.prepare import Splits, prepare, subsample, survey
+
+Writer = Callable[..., Path]
+
+
+def fill(rows: list[tuple[str, str]], num: int = 40) -> list[tuple[str, str]]:
+    """Repeat rows with a running number in the text until each class has `num` rows."""
+    result = list(rows)
+    for label in dict.fromkeys(label for _, label in rows):
+        own = [text for text, name in rows if name == label]
+        result += [(f"{own[n % len(own)]} {n}", label) for n in range(num - len(own))]
+    return result
+
+
+def everything(splits: Splits) -> list[Example]:
+    return [*splits.train, *splits.valid, *splits.test]
+
+
+def test_words_for_missing_are_classes_and_texts(
+    write_csv: Writer, tmp_path: Path, listener: Listener
+) -> None:
+    rows = [
+        ("from Windhoek", "NA"),
+        ("plain tea", "None"),
+        ("null", "null"),
+        ("NaN is a bread here", "nan"),
+        ("n/a", "ok"),
+    ]
+    write_csv([*fill(rows), ("no label here", "")])
+    splits = prepare(DataConfig(train="t.csv"), tmp_path, listener)
+    assert splits.labels == ("NA", "None", "nan", "null", "ok")
+    assert {"null", "n/a"} <= {example.text for example in everything(splits)}
+    missing = splits.report.sources["train"].missing_label
+    assert (missing.count, missing.rows) == (1, ("t.csv:201",))
+    assert any("1 rows without label" in line and "t.csv:201" in line for line in listener.said)
+
+
+def test_labels_that_differ_by_blanks_are_merged_and_said(
+    write_csv: Writer, tmp_path: Path, listener: Listener
+) -> None:
+    odd = [(f"odd {label!r} {n}", label) for label in ("spam ", "Spam", "spam\u00a0") for n in range(3)]
+    write_csv([*fill([("buy now", "spam"), ("hello", "ham")]), *odd])
+    splits = prepare(DataConfig(train="t.csv"), tmp_path, listener)
+    assert splits.labels == ("Spam", "ham", "spam")
+    assert splits.report.labels.look_alikes == [{"Spam": 3, "spam": 40, "spam ": 3, "spam\u00a0": 3}]
+    assert any(repr("spam\u00a0") in line for line in listener.said)
+
+
+def test_the_first_of_equal_rows_is_kept(write_csv: Writer, tmp_path: Path) -> None:
+    rows = fill([("good", "a"), ("bad", "b")])
+    write_csv([*rows, ("good", "a"), (" good  ", "a")])
+    splits = prepare(DataConfig(train="t.csv"), tmp_path)
+    assert splits.report.sources["train"].duplicates.count == 2
+    assert [e.id for e in everything(splits) if e.text == "good"] == ["t.csv:1"]
+
+
+@pytest.mark.parametrize(("policy", "left"), [("drop", 0), ("keep", 2)])
+def test_a_text_with_two_labels_follows_the_policy(
+    write_csv: Writer, tmp_path: Path, policy: str, left: int
+) -> None:
+    write_csv([*fill([("good", "a"), ("bad", "b")]), ("torn", "a"), ("torn", "b")])
+    splits = prepare(DataConfig(train="t.csv", on_conflict=policy), tmp_path)  # type: ignore[arg-type]
+    assert sum(example.text == "torn" for example in everything(splits)) == left
+    assert splits.report.sources["train"].conflicts.rows == ("t.csv:81", "t.csv:82")
+
+
+def test_a_conflict_may_stop_everything(write_csv: Writer, tmp_path: Path) -> None:
+    write_csv([*fill([("good", "a"), ("bad", "b")]), ("torn", "a"), ("torn", "b")])
+    with pytest.raises(DataError, match=r"torn.*t\.csv:81.*t\.csv:82.*on_conflict"):
+        prepare(DataConfig(train="t.csv", on_conflict="fail"), tmp_path)
+
+
+def test_every_row_is_accounted_for(write_csv: Writer, tmp_path: Path) -> None:
+    rows = [*fill([("good", "a"), ("bad", "b")]), ("", "a"), ("x", ""), ("good", "a"), ("t", "a"), ("t", "b")]
+    write_csv(rows)
+    report = prepare(DataConfig(train="t.csv"), tmp_path).report
+    source = report.sources["train"]
+    gone = (source.missing_text, source.missing_label, source.duplicates, source.conflicts)
+    kept = sum(sum(counts.values()) for counts in report.sides.values())
+    assert kept + sum(left.count for left in gone) == source.rows == len(rows)
+    json.dumps(report.as_json(), allow_nan=False)
+
+
+def test_leaking_rows_leave_training_and_are_said(
+    write_csv: Writer, tmp_path: Path, listener: Listener
+) -> None:
+    rows = fill([("good", "a"), ("bad", "b")])
+    write_csv(rows)
+    write_csv([("good 3", "a"), ("new", "b"), ("bad 4", "a")], "test.csv")
+    splits = prepare(DataConfig(train="t.csv", test="test.csv"), tmp_path, listener)
+    train = {example.text for example in splits.train} | {example.text for example in splits.valid}
+    assert not train & {"good 3", "bad 4"}
+    assert len(splits.test) == 3
+    assert sum(left.count for left in splits.report.leakage.values()) == 2
+    assert any("their text is also in" in line for line in listener.said)
+
+
+def test_a_class_with_one_row_trains(write_csv: Writer, tmp_path: Path) -> None:
+    rows = [(f"a {n}", "a") for n in range(200)] + [(f"b {n}", "b") for n in range(200)]
+    write_csv([*rows, ("c 1", "c"), ("d 1", "d"), ("d 2", "d")])
+    sides = prepare(DataConfig(train="t.csv"), tmp_path).report.sides
+    assert all(sides["train"][label] >= 1 for label in "abcd")
+    assert sum(side["c"] for side in sides.values()) == 1
+    assert sum(side["d"] for side in sides.values()) == 2
+
+
+def test_one_class_is_refused_but_can_be_surveyed(write_csv: Writer, tmp_path: Path) -> None:
+    write_csv([(f"text {n}", "only") for n in range(50)])
+    with pytest.raises(DataError, match=r"at least two classes.*'only'"):
+        prepare(DataConfig(train="t.csv"), tmp_path)
+    assert survey(DataConfig(train="t.csv"), tmp_path).labels == ("only",)
+
+
+def test_a_class_of_the_test_alone_is_refused(write_csv: Writer, tmp_path: Path) -> None:
+    write_csv(fill([("good", "a"), ("bad", "b")]))
+    write_csv([("x", "a"), ("y", "zebra")], "test.csv")
+    with pytest.raises(DataError, match="'zebra'"):
+        prepare(DataConfig(train="t.csv", test="test.csv"), tmp_path)
+
+
+def test_a_label_column_of_ids_is_refused(write_csv: Writer, tmp_path: Path) -> None:
+    write_csv([(f"text {n}", f"{n / 7:.3f}") for n in range(100)])
+    with pytest.raises(DataError, match="100 classes in 100 rows"):
+        prepare(DataConfig(train="t.csv"), tmp_path)
+
+
+def test_user_ids_are_kept_and_must_be_unique(tmp_path: Path) -> None:
+    lines = [f"k{n},text {n},{'ab'[n % 2]}" for n in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["key,text,label", *lines]))
+    splits = prepare(DataConfig(train="t.csv", id="key"), tmp_path)
+    assert {example.id for example in everything(splits)} == {f"k{n}" for n in range(60)}
+    (tmp_path / "t.csv").write_text("\n".join(["key,text,label", *lines, "k7,again,a"]))
+    with pytest.raises(DataError, match="'k7' twice"):
+        prepare(DataConfig(train="t.csv", id="key"), tmp_path)
+
+
+def test_equal_file_names_give_different_ids(write_csv: Writer, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    write_csv(fill([("good", "a"), ("bad", "b")]))
+    write_csv([("x", "a"), ("y", "b")], "more/t.csv")
+    splits = prepare(DataConfig(train="t.csv", test="more/t.csv"), tmp_path)
+    assert [example.id for example in splits.test] == ["test/t.csv:1", "test/t.csv:2"]
+
+
+def test_the_same_files_give_the_same_fingerprint(write_csv: Writer, tmp_path: Path) -> None:
+    rows = fill([("good", "a"), ("bad", "b")])
+    write_csv(rows)
+    config = DataConfig(train="t.csv")
+    first = prepare(config, tmp_path)
+    assert prepare(config, tmp_path).fingerprint == first.fingerprint
+    write_csv([*rows, ("one more", "a")])
+    assert prepare(config, tmp_path).fingerprint != first.fingerprint
+
+
+def test_cleaning_is_switched_by_the_project(write_csv: Writer, tmp_path: Path) -> None:
+    write_csv(fill([("a &amp; b", "a"), ("bad", "b")]))
+    config = DataConfig(train="t.csv", clean=CleanConfig(entities=False))
+    assert any("&amp;" in str(example.text) for example in everything(prepare(config, tmp_path)))
+
+
+def test_a_smaller_share_is_a_subset_and_keeps_classes() -> None:
+    examples = [Example(str(n), f"text {n}", ("rare" if n % 50 == 0 else "often",)) for n in range(1_000)]
+    small, large = subsample(examples, 0.1, 3), subsample(examples, 0.4, 3)
+    assert {e.id for e in small} < {e.id for e in large}
+    assert [sum(e.labels == ("rare",) for e in part) for part in (small, large)] == [2, 8]
+    assert [e.id for e in small] == sorted((e.id for e in small), key=int)
+    assert {e.id for e in subsample(examples, 0.1, 4)} != {e.id for e in small}
+    assert len(subsample(examples, 0.0001, 3)) == 2
+    assert subsample(examples, 1.0, 3) == examples

@@ -1,0 +1,148 @@
+"""Repair text: entities, mojibake, control characters, Unicode form, white space.
+
+Promises: the same function serves training and prediction, on one text, in time linear in its
+length; every repair can be switched off and is counted; half surrogate pairs always become U+FFFD
+(they cannot be written to any file). Joiners (U+200C, U+200D) stay wherever a script or an emoji
+needs them; they and U+200B go between Latin, Greek and Cyrillic letters, where they only hide a word.
+
+What is not covered: removing HTML tags, language detection, spelling.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+import ftfy
+
+from textmill.data.config import CleanConfig
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ENTITY = re.compile(r"&#?[0-9A-Za-z]{1,24};")
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]+"
+)
+# Scripts written without blanks use U+200B to mark words: Thai to Myanmar, Khmer, Tai Tham and neighbours.
+_ZERO_SPACE = re.compile(
+    "(?<![\u0e00-\u109f\u1780-\u17ff\u1950-\u1aad])\u200b(?![\u0e00-\u109f\u1780-\u17ff])"
+)
+# Below U+0590 lie Latin, Greek, Cyrillic and Armenian: no joiner has a meaning between their letters.
+_IDLE_JOINER = re.compile("(?<![\u0590-\u200b\u2010-\U0010ffff])[\u200c\u200d]+(?![\u0590-\U0010ffff])")
+_ODD_BLANKS = re.compile(r"\s{2,}|[^\S \n]")
+_LINE_BREAK = re.compile("[\n\r\x0b\x0c\x85\u2028\u2029]")
+_MAX_MARKS = 30  # Unicode's stream-safe limit (UAX 15, D4); real text stays far below it
+_LONG_TEXT = 2_000
+_ENTITY_PASSES = 3
+_PIECE = 20_000
+
+Step = tuple[str, Callable[[str], str]]
+
+
+def clean_text(text: str, config: CleanConfig) -> str:
+    """Return the text with the repairs that `config` asks for."""
+    for _, repair in _steps(config):
+        text = repair(text)
+    return text
+
+
+def clean_texts(texts: Iterable[str], config: CleanConfig, counts: Counter[str]) -> Iterator[str]:
+    """Yield cleaned texts and count, for each repair, the texts that it changed.
+
+    Args:
+        texts: any number of texts.
+        config: which repairs to make.
+        counts: is added to: the name of a repair (`entities`, ...) for texts changed, and
+            `characters_removed` for control characters taken out.
+    """
+    steps = _steps(config)
+    for given in texts:
+        text = given
+        for name, repair in steps:
+            repaired = repair(text)
+            if repaired != text:
+                counts[name] += 1
+                if name == "control":
+                    counts["characters_removed"] += len(text) - len(repaired)
+                text = repaired
+        yield text
+
+
+def _steps(config: CleanConfig) -> list[Step]:
+    """Return the repairs in their order: later ones see what earlier ones brought to light."""
+    steps: list[tuple[bool, Step]] = [
+        (True, ("surrogates", _join_surrogates)),
+        (config.entities, ("entities", _unescape)),
+        (config.mojibake, ("mojibake", _fix_mojibake)),
+        (config.control, ("control", _remove_control)),
+        (config.unicode, ("unicode", _compose)),
+        (config.blanks, ("blanks", _even_blanks)),
+    ]
+    return [step for wanted, step in steps if wanted]
+
+
+def _join_surrogates(text: str) -> str:
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _unescape(text: str) -> str:
+    # Scraped text is often escaped twice; more than a few passes would only serve an attacker.
+    for _ in range(_ENTITY_PASSES):
+        if "&" not in text:
+            return text
+        unescaped = _ENTITY.sub(lambda match: html.unescape(match.group()), text)
+        if unescaped == text:
+            return text
+        text = unescaped
+    return text
+
+
+def _fix_mojibake(text: str) -> str:
+    if text.isascii():
+        return text
+    if len(text) <= _PIECE:
+        return str(ftfy.fix_encoding(text))
+    return "".join(ftfy.fix_encoding(piece) for piece in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a long text behind line breaks or blanks where there are any."""
+    start = 0
+    while start < len(text):
+        end = min(start + _PIECE, len(text))
+        if end < len(text):
+            cut = max(text.rfind("\n", start, end), text.rfind(" ", start, end))
+            end = cut + 1 if cut > start else end
+        yield text[start:end]
+        start = end
+
+
+def _remove_control(text: str) -> str:
+    text = _INVISIBLE.sub("", text)
+    if text.isascii():
+        return text
+    return _IDLE_JOINER.sub("", _ZERO_SPACE.sub("", text))
+
+
+def _compose(text: str) -> str:
+    if text.isascii() or (len(text) > _LONG_TEXT and _piles_marks(text)):
+        return text
+    return unicodedata.normalize("NFC", text)
+
+
+def _piles_marks(text: str) -> bool:
+    """Tell whether a letter carries so many marks that ordering them would take quadratic time."""
+    run = 0
+    for char in text:
+        run = run + 1 if unicodedata.combining(char) else 0
+        if run > _MAX_MARKS:
+            return True
+    return False
+
+
+def _even_blanks(text: str) -> str:
+    return _ODD_BLANKS.sub(lambda run: "\n" if _LINE_BREAK.search(run.group()) else " ", text).strip()

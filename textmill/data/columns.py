@@ -1,0 +1,75 @@
+"""Values of a file's columns to ids, texts and class names.
+
+Promises: what cannot be meant as text or as a class is refused with file and row; missing is None.
+"""
+
+from __future__ import annotations
+
+import math
+
+from textmill.core.errors import DataError
+from textmill.data.duplicates import shorten
+from textmill.data.read import Rows
+
+
+def row_ids(rows: Rows, column: str | None, prefix: str = "") -> list[str]:
+    """Return an id for each row: the user's, or `<file>:<row number>`.
+
+    Raises:
+        DataError: there is no such column, or a row without an id.
+    """
+    if column is None:
+        return [prefix + rows.origin(index) for index in range(len(rows))]
+    ids = []
+    for index, value in enumerate(rows.column(column, "data.id")):
+        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+            raise DataError(
+                "Each row must have an id",
+                got=f"none in {rows.origin(index)}",
+                fix=f"Fill the column {column!r}, or leave data.id out.",
+            )
+        ids.append(str(value))
+    return ids
+
+
+def texts_of(rows: Rows, column: str) -> list[str | None]:
+    """Return the text of each row, None where there is none.
+
+    Raises:
+        DataError: there is no such column, or a value that is no text.
+    """
+    texts: list[str | None] = []
+    for index, value in enumerate(rows.column(column, "data.text")):
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            texts.append(None)
+        elif isinstance(value, str):
+            texts.append(value)
+        else:
+            kind = "a number" if isinstance(value, int | float) else f"a value of type {type(value).__name__}"
+            raise DataError(
+                f"The column {column!r} (data.text) must hold text",
+                got=f"{kind}, {shorten(value)}, in {rows.origin(index)}",
+                fix=f"Name the column with the text; there are: {', '.join(sorted(rows.columns))}.",
+            )
+    return texts
+
+
+def label_name(value: object, rows: Rows, index: int) -> str | None:
+    """Return the class name as the file spells it, None where there is none.
+
+    Raises:
+        DataError: the value is neither a name nor a whole number.
+    """
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, str | int):
+        return str(value)
+    raise DataError(
+        "A label must be a name or a whole number",
+        got=f"{shorten(value)} in {rows.origin(index)}",
+        fix="Check data.label; one class a row is expected.",
+    )

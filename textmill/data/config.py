@@ -1,0 +1,60 @@
+"""The `[data]` table of a project: where the text is and what is done to it before training."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from textmill.core.config import Config
+
+
+class CleanConfig(Config):
+    """What is repaired in every text, in training and in serving alike."""
+
+    entities: bool = True
+    """Turn HTML entities that end with a semicolon (`&amp;`, `&#39;`) into their characters."""
+    mojibake: bool = True
+    """Repair text that was decoded with the wrong encoding (`Ã©` becomes `é`), by ftfy's careful rules."""
+    control: bool = True
+    """Remove control characters, soft hyphens, direction marks, and joiners that no script or emoji needs."""
+    unicode: bool = True
+    """Bring characters to their composed form (Unicode NFC)."""
+    blanks: bool = True
+    """Make one blank (or one line break) of each run of white space, and none at the ends."""
+
+
+class DataConfig(Config):
+    """Where labelled text comes from and how it is split."""
+
+    train: str
+    """A csv, tsv, jsonl (all also .gz), parquet or arrow file, a folder of them, or hf:<dataset>[:split]."""
+    valid: str | None = None
+    """Rows to choose the best weights by, as for `train`; absent: a share of the training rows."""
+    test: str | None = None
+    """Rows for the final figures, as for `train`; absent: a share of the training rows."""
+    text: str = "text"
+    """The column with the text."""
+    label: str = "label"
+    """The column with the class."""
+    id: str | None = None
+    """The column with the row's id; absent: file name and row number."""
+    separator: str | None = Field(default=None, min_length=1, max_length=1)
+    """The character between the columns of a csv or tsv; absent: found by the header line."""
+    encoding: str | None = None
+    """The encoding of csv, tsv and jsonl; absent: UTF-8, else guessed and said."""
+    valid_share: float = Field(default=0.1, gt=0.0, lt=1.0)
+    """The share of rows for validation where no `valid` is given."""
+    test_share: float = Field(default=0.1, gt=0.0, lt=1.0)
+    """The share of rows for the test where no `test` is given."""
+    on_conflict: Literal["drop", "keep", "fail"] = "drop"
+    """What to do with a text that has two labels: drop all its rows, keep them, or stop."""
+    clean: CleanConfig = CleanConfig()
+    """What is repaired in every text."""
+
+    @model_validator(mode="after")
+    def _leave_rows_to_train(self) -> DataConfig:
+        taken = (0.0 if self.valid else self.valid_share) + (0.0 if self.test else self.test_share)
+        if taken >= 1.0:
+            raise ValueError(f"valid_share + test_share must stay below 1, not {taken:g}")
+        return self

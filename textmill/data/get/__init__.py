@@ -1,0 +1,1 @@
+"""Real data sets that install through the user's own package tools."""

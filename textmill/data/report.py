@@ -1,0 +1,65 @@
+"""The account of every row on the way from files to splits.
+
+Promises: counts are complete; for each reason the first ids are named, so that a row can be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from textmill.data.fingerprint import SidePrint
+from textmill.data.labels import LabelNames
+from textmill.data.split import Side
+
+NUM_LISTED = 20  # ids kept in the report for each reason; counts are always complete
+
+
+@dataclass(frozen=True)
+class Left:
+    """Rows that did not come through, for one reason."""
+
+    count: int = 0
+    rows: tuple[str, ...] = ()
+    """Ids (or file and row number) of the first of them."""
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What happened to the rows of one source (the `train`, `valid` or `test` of the project)."""
+
+    path: str
+    rows: int
+    """Rows read."""
+    notes: tuple[str, ...]
+    """What had to be guessed."""
+    cleaned: dict[str, int]
+    """Repair -> texts changed, and `characters_removed`."""
+    missing_text: Left
+    missing_label: Left
+    duplicates: Left
+    conflicts: Left
+    """Rows of texts with two labels (dropped or kept, by `on_conflict`)."""
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """Every count of the way from files to splits."""
+
+    sources: dict[str, SourceReport]
+    labels: LabelNames
+    sides: dict[Side, dict[str, int]]
+    """Side -> class -> rows, zero where a class has none there."""
+    leakage: dict[Side, Left] = field(default_factory=dict)
+    """`train` -> rows dropped from it since their text is also in validation or test; `valid` likewise."""
+    fingerprints: dict[Side, SidePrint] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain JSON values."""
+        return asdict(self)
+
+
+def listed(ids: Sequence[str]) -> Left:
+    """Return the count and the first of the ids."""
+    return Left(len(ids), tuple(ids[:NUM_LISTED]))
