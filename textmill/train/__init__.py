@@ -1,0 +1,1 @@
+"""Our own training loop: optimizer, loss, checkpoints, exact resume, best state."""

@@ -1,0 +1,74 @@
+"""Which state is the best so far, and whether it still pays to go on.
+
+Promises: a later state replaces the best only when it is better, a tie keeps the earlier one; the
+folder of the best state is replaced as a whole, and a kill between its two renames is repaired.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from textmill.core.files import disk_faults, fsync_folder, remove_tree
+from textmill.encode.tokenizer import Tokenizer
+from textmill.model import files
+from textmill.model.classifier import Classifier
+from textmill.train.config import Metric
+
+FOLDER = "model"
+_STAGED, _REPLACED = ".model-new", ".model-old"
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best evaluation so far."""
+
+    step: int = 0
+    """Step after which it was made; 0: no evaluation yet."""
+    epoch: int = 0
+    value: float | None = None
+    num_without_gain: int = 0
+    """Evaluations since then."""
+
+    def after(self, step: int, epoch: int, value: float | None, metric: Metric) -> Best:
+        """Return the best once one more state is known; `value` is None where no row can judge it."""
+        if value is None or self.value is None or _is_better(value, self.value, metric):
+            return Best(step, epoch, value)
+        return replace(self, num_without_gain=self.num_without_gain + 1)
+
+
+def _is_better(value: float, best: float, metric: Metric) -> bool:
+    return value < best if metric == "loss" else value > best
+
+
+def save_best(run_dir: Path, classifier: Classifier, tokenizer: Tokenizer) -> None:
+    """Put the classifier into `run_dir/model`, in place of the one that is there.
+
+    Raises:
+        StoreError: the disk is full or forbidden; the earlier best state is still there.
+    """
+    staged, replaced, folder = run_dir / _STAGED, run_dir / _REPLACED, run_dir / FOLDER
+    with disk_faults(staged):
+        files.save(classifier, tokenizer, staged)
+        if folder.exists():
+            folder.rename(replaced)
+        staged.rename(folder)
+        fsync_folder(run_dir)
+        remove_tree(replaced)
+
+
+def repair_best(run_dir: Path) -> None:
+    """Finish or undo what a killed `save_best` left behind."""
+    staged, replaced, folder = run_dir / _STAGED, run_dir / _REPLACED, run_dir / FOLDER
+    if not folder.exists() and replaced.exists():
+        # Killed between the two renames; the staged folder is whole then, but the old one is certain.
+        replaced.rename(folder)
+    for leftover in (
+        staged,
+        replaced,
+        *run_dir.glob(".removed-.model-*"),
+        *run_dir.glob(".staging-.model-*"),
+    ):
+        if leftover.exists():
+            shutil.rmtree(leftover)

@@ -1,0 +1,324 @@
+"""The training loop, to be read from top to bottom.
+
+Promises: the same seed, data, threads and machine give the same numbers; a run that was killed goes
+on with the very next step as if nothing had happened; the best state by the validation metric is
+kept; a run never ends well without a step.
+When a finished run gets more epochs, the learning rate follows the schedule of the longer run from
+the next step on. More epochs than before cannot change the steps already made.
+What is not covered: several processes (`parallel/`), cures for a stuck loss (`rescue.py`, later).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from textmill.core.errors import DataError, ModelError, TrainingGaveUp
+from textmill.core.progress import SILENT, Progress
+from textmill.core.seeds import stream_seed
+from textmill.data.prepare import Splits
+from textmill.encode.tokenizer import Tokenizer
+from textmill.model import files
+from textmill.model.classifier import Classifier
+from textmill.order.config import OrderConfig
+from textmill.order.sampler import BatchPlan
+from textmill.order.schedule import schedule_for
+from textmill.train import best as best_states
+from textmill.train.checkpoint import Counters, save_checkpoint
+from textmill.train.config import TrainConfig
+from textmill.train.device import Hardware, choose_hardware
+from textmill.train.guard import check_finite
+from textmill.train.hooks import EVENTS, Evaluated, EventLog, Hook, ProgressHook, StepDone, TensorBoardHook
+from textmill.train.identity import check_same_settings, identify
+from textmill.train.loss import Loss, build_loss
+from textmill.train.optim import build_optimizer, lr_share, set_lr
+from textmill.train.probe import choose_max_tokens
+from textmill.train.result import TrainResult
+from textmill.train.resume import begin_or_resume, cut_back, is_complete
+from textmill.train.rows import EncodedRows, encode_rows, logits_of
+from textmill.train.validate import validate
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What one run trains with; only `counters` in `_train_steps` changes."""
+
+    classifier: Classifier
+    tokenizer: Tokenizer
+    optimizer: torch.optim.Optimizer
+    loss: Loss
+    train: EncodedRows
+    valid: EncodedRows
+    plan: BatchPlan
+    config: TrainConfig
+    hardware: Hardware
+    run_dir: Path
+    identity: dict[str, Any]
+    num_steps: int
+    """Steps of all epochs together, which the schedule spans."""
+
+
+def train(
+    classifier: Classifier,
+    tokenizer: Tokenizer,
+    splits: Splits,
+    config: TrainConfig,
+    order: OrderConfig,
+    run_dir: Path,
+    *,
+    resume: bool = False,
+    progress: Progress = SILENT,
+    hooks: Sequence[Hook] = (),
+) -> TrainResult:
+    """Train a classifier; afterwards it holds the best state, which is also in `run_dir / "model"`.
+
+    Args:
+        classifier: trained in place, on the device of `config`.
+        tokenizer: the one that belongs to its backbone.
+        splits: training rows, and validation rows to judge by (without them the last state is the best).
+        config: the `[train]` table.
+        order: the `[order]` table.
+        run_dir: gets `events.jsonl`, `checkpoints/`, `model/` and `training.json`.
+        resume: go on with the run in `run_dir`; from its start if it was killed before a checkpoint.
+        progress: who watches.
+        hooks: who else takes note of steps and evaluations.
+
+    Raises:
+        DataError: no training rows, fewer than two classes, or other data than the run began with.
+        ModelError: a classifier with other classes than the data.
+        ProjectError: a run folder in use, a resume with other settings, or a run that is complete.
+        TrainingGaveUp: a loss or gradient that is not a finite number; the best state so far is kept.
+    """
+    _check_input(classifier, splits)
+    found = begin_or_resume(run_dir, splits, config, resume, progress)
+    hardware = choose_hardware(config)
+    with hardware.claimed():
+        torch.manual_seed(stream_seed(config.seed, "dropout"))
+        classifier.to(hardware.device).train()
+        rows = encode_rows(splits.train, tokenizer, splits.labels)
+        max_tokens = (
+            int(found.identity["max_tokens"])
+            if found
+            else choose_max_tokens(config, classifier, rows, hardware, progress)
+        )
+        plan = BatchPlan(
+            rows.lengths, max_tokens, config.row_limit, seed=config.seed, schedule=schedule_for(order)
+        )
+        parts = Parts(
+            classifier=classifier,
+            tokenizer=tokenizer,
+            optimizer=build_optimizer(classifier, config),
+            loss=build_loss(config, rows.class_index.numpy(), len(splits.labels)).to(hardware.device),
+            train=rows,
+            valid=encode_rows(splits.valid, tokenizer, splits.labels),
+            plan=plan,
+            config=config,
+            hardware=hardware,
+            run_dir=run_dir,
+            identity=identify(splits, rows.lengths, config, order, max_tokens),
+            num_steps=sum(len(plan_steps(plan, epoch, config.accumulate)) for epoch in range(config.epochs)),
+        )
+        assert parts.num_steps > 0, "a plan without batches"
+        counters = found.counters if found else Counters()
+        if found:
+            check_same_settings(found.identity, parts.identity)
+            cut_back(run_dir, found, progress)
+            found.restore(classifier, parts.optimizer, hardware.device)
+        first_step = counters.step
+        _watch_steps(parts, counters, progress, hooks)
+        if counters.best.step != counters.step:
+            kept, _ = files.load(run_dir / best_states.FOLDER)
+            classifier.load_state_dict(kept.state_dict())
+        classifier.eval()
+    result = _result(parts, counters, first_step)
+    result.save()
+    return result
+
+
+def plan_steps(plan: BatchPlan, epoch: int, accumulate: int) -> list[list[npt.NDArray[np.int64]]]:
+    """Return the optimizer steps of an epoch, each up to `accumulate` batches; the tail is a step too."""
+    batches = plan.plan_epoch(epoch)
+    return [batches[start : start + accumulate] for start in range(0, len(batches), accumulate)]
+
+
+def _watch_steps(parts: Parts, counters: Counters, progress: Progress, hooks: Sequence[Hook]) -> None:
+    """Open what follows the run, make its steps, and close everything again."""
+    with ExitStack() as stack:
+        events = stack.enter_context(closing(EventLog(parts.run_dir / EVENTS)))
+        task = stack.enter_context(progress.task("train", parts.num_steps))
+        task.advance(counters.step)
+        watchers: list[Hook] = [events, ProgressHook(task), *hooks]
+        if parts.config.tensorboard:
+            board = TensorBoardHook(parts.run_dir / "tensorboard", counters.step + 1)
+            watchers.append(stack.enter_context(closing(board)))
+        _train_steps(parts, counters, events, watchers)
+
+
+def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: Sequence[Hook]) -> None:
+    """Make all steps that are left; `counters` always stands between two steps."""
+    config = parts.config
+    saved_at = time.monotonic()
+    while not is_complete(counters, config):
+        steps = plan_steps(parts.plan, counters.epoch, config.accumulate)
+        for step in steps[counters.position :]:
+            begin = time.perf_counter()
+            done = _make_step(parts, step, counters)
+            for watcher in watchers:
+                watcher.on_step(done)
+            _count(counters, done, len(steps), time.perf_counter() - begin)
+
+            is_new_best = False
+            if counters.position == 0 or (config.evaluate_every and done.step % config.evaluate_every == 0):
+                is_new_best = _evaluate(parts, counters, done, watchers)
+
+            is_due = bool(config.checkpoint_every) and done.step % (config.checkpoint_every or 1) == 0
+            is_late = time.monotonic() - saved_at >= config.checkpoint_every_s
+            is_end = counters.position == 0 or is_complete(counters, config)
+            if is_new_best or is_due or is_late or is_end:
+                events.sync()
+                save_checkpoint(
+                    parts.run_dir,
+                    parts.classifier,
+                    parts.optimizer,
+                    counters,
+                    parts.identity,
+                    config.keep_checkpoints,
+                )
+                saved_at = time.monotonic()
+            if is_complete(counters, config):
+                break
+
+
+def _make_step(parts: Parts, step: Sequence[npt.NDArray[np.int64]], counters: Counters) -> StepDone:
+    """Forward, backward and one move of the optimizer over the batches of a step."""
+    begin = time.perf_counter()
+    device = parts.hardware.device
+    lr = parts.config.lr * lr_share(counters.step, parts.num_steps, parts.config)
+    set_lr(parts.optimizer, lr)
+    parts.optimizer.zero_grad(set_to_none=True)
+    num_rows = sum(len(positions) for positions in step)
+    total = torch.zeros((), device=device)
+    num_tokens = num_cells = 0
+    for positions in step:
+        batch = parts.train.batch(positions)
+        assert batch.labels is not None
+        with parts.hardware.autocast():
+            logits = logits_of(parts.classifier, batch, device)  # (B, C)
+        part = parts.loss(logits, batch.labels.to(device, non_blocking=True), num_rows)
+        part.backward()
+        total += part.detach()
+        num_tokens += int(batch.lengths.sum())
+        num_cells += batch.input_ids.numel()
+    norm = torch.nn.utils.clip_grad_norm_(parts.classifier.parameters(), parts.config.clip_norm)
+    loss, grad_norm = torch.stack([total, norm]).tolist()  # the only wait for the device in a step
+    kept = parts.run_dir / best_states.FOLDER if counters.best.step else None
+    check_finite(loss, grad_norm, counters.step + 1, lr, kept)
+    parts.optimizer.step()
+    return StepDone(
+        step=counters.step + 1,
+        epoch=counters.epoch + 1,
+        loss=loss,
+        lr=lr,
+        grad_norm=grad_norm,
+        rows=num_rows,
+        tokens=num_tokens,
+        cells=num_cells,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _count(counters: Counters, done: StepDone, steps_of_epoch: int, seconds: float) -> None:
+    counters.step = done.step
+    counters.position += 1
+    if counters.position == steps_of_epoch:
+        counters.epoch, counters.position = counters.epoch + 1, 0
+    counters.rows += done.rows
+    counters.tokens += done.tokens
+    counters.cells += done.cells
+    counters.seconds += seconds
+
+
+def _evaluate(parts: Parts, counters: Counters, done: StepDone, watchers: Sequence[Hook]) -> bool:
+    """Judge the state, keep it if it is the best; return whether it is."""
+    config = parts.config
+    begin = time.perf_counter()
+    if not len(parts.valid):
+        counters.best = counters.best.after(done.step, done.epoch, None, config.metric)
+        best_states.save_best(parts.run_dir, parts.classifier, parts.tokenizer)
+        return True
+    found = validate(parts.classifier, parts.valid, parts.hardware, parts.plan.max_tokens, config.row_limit)
+    if not math.isfinite(found.loss):
+        raise TrainingGaveUp(
+            "The validation loss must be a finite number",
+            got=f"{found.loss} after step {done.step} with learning rate {done.lr:.3g}",
+            fix="Lower train.lr to a third and start again.",
+        )
+    counters.best = counters.best.after(done.step, done.epoch, found.value(config.metric), config.metric)
+    is_best = counters.best.step == done.step
+    if is_best:
+        best_states.save_best(parts.run_dir, parts.classifier, parts.tokenizer)
+    event = Evaluated(
+        step=done.step,
+        epoch=done.epoch,
+        valid_loss=found.loss,
+        accuracy=found.accuracy,
+        f1_macro=found.f1_macro,
+        is_best=is_best,
+        seconds=time.perf_counter() - begin,
+    )
+    for watcher in watchers:
+        watcher.on_evaluation(event)
+    return is_best
+
+
+def _result(parts: Parts, counters: Counters, first_step: int) -> TrainResult:
+    return TrainResult(
+        run_dir=parts.run_dir,
+        best_step=counters.best.step,
+        best_metric=counters.best.value,
+        metric=parts.config.metric,
+        epochs=counters.epoch + (counters.position > 0),
+        steps=counters.step,
+        new_steps=counters.step - first_step,
+        stopped_early=counters.epoch < parts.config.epochs,
+        seconds=counters.seconds,
+        rows_per_s=counters.rows / counters.seconds,
+        padding_share=1.0 - counters.tokens / counters.cells,
+        max_tokens=parts.plan.max_tokens,
+        threads=parts.hardware.threads,
+        device=str(parts.hardware.device),
+        precision=parts.hardware.precision,
+    )
+
+
+def _check_input(classifier: Classifier, splits: Splits) -> None:
+    if not splits.train:
+        raise DataError(
+            "There must be rows to train on",
+            got="a training split without rows",
+            fix="`textmill check` shows where rows were lost.",
+        )
+    if len(splits.labels) < 2:
+        raise DataError(
+            "There must be at least two classes",
+            got=f"{list(splits.labels)}",
+            fix="Check data.label; a classifier needs rows of a second class.",
+        )
+    if tuple(classifier.labels) != tuple(splits.labels):
+        raise ModelError(
+            "The classifier's classes must be those of the data, in the same order",
+            got=f"{list(classifier.labels)} for data with {list(splits.labels)}",
+            fix="Build the classifier with the labels of the splits.",
+        )
