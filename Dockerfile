@@ -17,6 +17,6 @@ USER textmill
 WORKDIR /project
 ENV HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1
 EXPOSE 8080
-HEALTHCHECK --start-period=60s CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/v2/health/live', timeout=3)"]
+HEALTHCHECK --start-period=60s CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/health/live', timeout=3)"]
 # In a container the public socket must listen on all addresses; the admin socket stays on loopback.
 CMD ["textmill", "serve", "/project/project.toml", "--set", "serve.host=0.0.0.0", "--set", "serve.port=8080"]
