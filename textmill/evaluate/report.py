@@ -1,0 +1,250 @@
+"""The report of a run: `report.json` for programs, `report.html` for people, `card.md` for the model's users.
+
+Promises: the HTML file is whole in itself (styles and pictures inside, no script, nothing fetched);
+everything that comes from data is escaped; each file is written whole or not at all; values come as
+plain data, so that a report can be made from any training.
+
+What is not covered: PDF; reports over several runs.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from textmill import __version__
+from textmill.core.files import write_atomic, write_json
+from textmill.core.types import Example, Text
+from textmill.evaluate.compare import Comparison, compare
+from textmill.evaluate.curve import Curve, read_curve
+from textmill.evaluate.evaluate import Evaluation
+from textmill.evaluate.pictures import (
+    MAX_DRAWN_CLASSES,
+    draw_calibration,
+    draw_confusion,
+    draw_lengths,
+    draw_loss,
+    draw_metrics,
+    shorten,
+)
+
+REPORT_JSON, REPORT_HTML, CARD = "report.json", "report.html", "card.md"
+_TEMPLATES = Path(__file__).parent / "templates"
+_NUM_ERRORS = 12
+_TEXT_WIDTH = 280  # of a text among the errors, in half-width characters
+
+
+class ReportPaths(NamedTuple):
+    """Where the three files are."""
+
+    json: Path
+    html: Path
+    card: Path
+
+
+def write_report(
+    run_dir: Path,
+    *,
+    project: Mapping[str, Any],
+    data: Mapping[str, Any],
+    evaluation: Evaluation,
+    baseline: Evaluation | None = None,
+    events: Path | None = None,
+    lengths: npt.NDArray[np.int64] | None = None,
+    max_length: int | None = None,
+    comparison: Comparison | None = None,
+    attempts: Sequence[Mapping[str, Any]] | None = None,
+    examples: Sequence[Example] | None = None,
+) -> ReportPaths:
+    """Write `report.json`, `report.html` and `card.md` into a run folder.
+
+    Args:
+        run_dir: the folder.
+        project: the resolved project as nested plain values.
+        data: the data report as plain values; `findings` and `fingerprint` are shown if there.
+        evaluation: the model on the test rows.
+        baseline: a simple model on the same rows.
+        events: the event log of the training.
+        lengths: (N,) tokens of each row before cutting.
+        max_length: tokens beyond which a text is cut.
+        comparison: baseline against model; None computes it where there is a baseline.
+        attempts: one entry for each try of the training.
+        examples: the test rows, so that the errors show their texts; None shows ids only.
+
+    Raises:
+        DataError: the baseline was not measured on the same rows.
+        StoreError: the disk is full, read-only or forbidden.
+    """
+    if comparison is None and baseline is not None:
+        comparison = compare(baseline, evaluation, seed=evaluation.seed)
+    curve = read_curve(events) if events is not None else None
+    facts: dict[str, Any] = {
+        "format": 1,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "textmill": __version__,
+        "project": dict(project),
+        "data": dict(data),
+        "evaluation": evaluation.as_json(),
+        "baseline": None if baseline is None else baseline.as_json(),
+        "comparison": None if comparison is None else comparison.as_json(),
+        "training": None if curve is None else curve.as_json(),
+        "lengths": None if lengths is None or not len(lengths) else sum_up_lengths(lengths, max_length),
+        "errors": list_errors(evaluation, examples),
+        "attempts": None if attempts is None else [dict(attempt) for attempt in attempts],
+    }
+    pictures = _draw(evaluation, curve, lengths, max_length)
+    shown = {**facts, "pictures": pictures, "confusions": list_confusions(evaluation)}
+    environment = _environment()
+    paths = ReportPaths(run_dir / REPORT_JSON, run_dir / REPORT_HTML, run_dir / CARD)
+    write_json(paths.json, facts)
+    write_atomic(paths.html, _encode(environment.get_template("report.html.jinja").render(shown)))
+    write_atomic(paths.card, _encode(environment.get_template("card.md.jinja").render(shown)))
+    return paths
+
+
+def sum_up_lengths(lengths: npt.NDArray[np.int64], max_length: int | None) -> dict[str, Any]:
+    """Return the spread of lengths in tokens, and the share of rows that are cut."""
+    median, most, longest = np.quantile(lengths, [0.5, 0.95, 1.0])
+    cut = 0.0 if max_length is None else float((lengths > max_length).mean())
+    return {
+        "rows": len(lengths),
+        "median": float(median),
+        "percentile_95": float(most),
+        "longest": int(longest),
+        "max_length": max_length,
+        "truncated_share": cut,
+    }
+
+
+def list_errors(evaluation: Evaluation, examples: Sequence[Example] | None) -> list[dict[str, Any]]:
+    """Return the wrong answers of which the model was surest, the surest first."""
+    predicted = evaluation.scores.argmax(axis=1)
+    confidence = evaluation.scores.max(axis=1)
+    wrong = np.flatnonzero(predicted != evaluation.truth)
+    surest = wrong[np.argsort(-confidence[wrong], kind="stable")][:_NUM_ERRORS]
+    texts = {example.id: example.text for example in examples or ()}
+    return [
+        {
+            "id": evaluation.ids[row],
+            "truth": evaluation.labels[evaluation.truth[row]],
+            "label": evaluation.labels[predicted[row]],
+            "confidence": float(confidence[row]),
+            "text": _one_line(texts[evaluation.ids[row]]) if evaluation.ids[row] in texts else None,
+        }
+        for row in surest.tolist()
+    ]
+
+
+def list_confusions(evaluation: Evaluation, limit: int = 8) -> list[dict[str, Any]]:
+    """Return the most frequent mistakes: true class, predicted class, rows, share of the true class."""
+    matrix = np.array(evaluation.metrics.confusion)
+    totals = matrix.sum(axis=1)
+    np.fill_diagonal(matrix, 0)
+    order = np.argsort(-matrix, axis=None, kind="stable")[:limit]
+    pairs = [divmod(int(place), len(matrix)) for place in order]
+    return [
+        {
+            "truth": evaluation.labels[row],
+            "label": evaluation.labels[column],
+            "rows": int(matrix[row, column]),
+            "share": float(matrix[row, column] / totals[row]),
+        }
+        for row, column in pairs
+        if matrix[row, column]
+    ]
+
+
+def _draw(
+    evaluation: Evaluation,
+    curve: Curve | None,
+    lengths: npt.NDArray[np.int64] | None,
+    max_length: int | None,
+) -> dict[str, Markup | None]:
+    pictures: dict[str, Markup | None] = {"loss": None, "metrics": None, "lengths": None}
+    metrics = evaluation.metrics
+    confusion, labels = _most_confused(np.array(metrics.confusion), evaluation.labels)
+    pictures["confusion"] = draw_confusion(confusion, labels)
+    pictures["calibration"] = draw_calibration(metrics.reliability, len(evaluation.labels))
+    if lengths is not None and len(lengths) and max_length is not None:
+        pictures["lengths"] = draw_lengths(lengths, max_length)
+    if curve is not None:
+        num_classes = len(evaluation.labels)
+        pictures["loss"] = draw_loss(
+            curve.steps, curve.losses, curve.valid_steps, curve.valid_losses, num_classes
+        )
+        if curve.best_step is not None:
+            pictures["metrics"] = draw_metrics(
+                curve.valid_steps, curve.f1_macro, curve.accuracy, curve.best_step
+            )
+    return pictures
+
+
+def _most_confused(
+    confusion: npt.NDArray[np.int64], labels: Sequence[str]
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return the part of a confusion matrix that fits a picture: the classes with most mistakes."""
+    mistakes = confusion.sum(axis=0) + confusion.sum(axis=1) - 2 * np.diagonal(confusion)
+    kept = np.sort(np.argsort(-mistakes, kind="stable")[:MAX_DRAWN_CLASSES])
+    return confusion[np.ix_(kept, kept)], [labels[place] for place in kept.tolist()]
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=_percent, points=_points, figure=_figure, flat=flatten, short=shorten, cell=_cell
+    )
+    environment.globals["max_drawn_classes"] = MAX_DRAWN_CLASSES
+    return environment
+
+
+def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested tables as one table with dotted keys; values that are None are left out."""
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            flat |= flatten(item, f"{prefix}{key}.")
+        elif item is not None:
+            flat[f"{prefix}{key}"] = item
+    return flat
+
+
+def _one_line(text: Text) -> str:
+    return shorten(text if isinstance(text, str) else " ⏐ ".join(text), _TEXT_WIDTH)
+
+
+def _percent(value: float, digits: int = 1) -> str:
+    return f"{100 * value:.{digits}f} %"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def _figure(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}"
+
+
+def _cell(value: object) -> str:
+    """Return a value for a cell of a Markdown table: one line, its bars and marks taken literally."""
+    line = " ".join(str(value).split())
+    for mark in "\\`*_[]|":
+        line = line.replace(mark, "\\" + mark)
+    return line
+
+
+def _encode(text: str) -> bytes:
+    """Return UTF-8; half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
+    return text.encode("utf-8", "replace")
