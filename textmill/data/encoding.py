@@ -25,6 +25,10 @@ _MARKS = (
 _NAMES = {"utf-16": "UTF-16 with a byte order mark", "utf-32": "UTF-32 with a byte order mark"}
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _SAMPLE_BYTES = 200_000
+_USUAL = "cp1252"
+# On short German and French samples cp1257 and cp1250 came out up to 0.07 less chaotic than cp1252.
+_NEAR_CHAOS = 0.1
+_NEAR_COHERENCE = 0.01
 
 
 class Decoded(NamedTuple):
@@ -72,17 +76,29 @@ def _guess(raw: bytes, name: str, fault: UnicodeDecodeError) -> Decoded:
             got=f"UTF-8 with {broken} broken bytes, the first in line {_line(raw, fault.start)}",
             fix="Repair that line, or set data.encoding.",
         ) from fault
-    best = charset_normalizer.from_bytes(_sample(raw)).best()
-    if best is None:
+    found = _likeliest(charset_normalizer.from_bytes(_sample(raw)))
+    if found is None:
         raise DataError(
             f"{name} must be text",
             got=f"bytes of no known encoding (not UTF-8 from line {_line(raw, fault.start)} on)",
             fix="Check that this is a text file, or set data.encoding.",
         ) from fault
-    text = _decode_strictly(raw, name, best.encoding)
-    return Decoded(
-        text, best.encoding, f"{name}: not UTF-8, read as {best.encoding}; set data.encoding if that is wrong"
-    )
+    note = f"{name}: not UTF-8, read as {found}; set data.encoding if that is wrong"
+    return Decoded(_decode_strictly(raw, name, found), found, note)
+
+
+def _likeliest(matches: charset_normalizer.CharsetMatches) -> str | None:
+    """Return the best match; among near equals the one that most files are really in (Windows Western)."""
+    best = matches.best()
+    if best is None:
+        return None
+    equals = {
+        encoding
+        for match in matches
+        if match.chaos <= best.chaos + _NEAR_CHAOS and match.coherence >= best.coherence - _NEAR_COHERENCE
+        for encoding in match.could_be_from_charset
+    }
+    return _USUAL if _USUAL in equals else best.encoding
 
 
 def _sample(raw: bytes) -> bytes:

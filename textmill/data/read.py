@@ -124,13 +124,14 @@ def _as_rows(parts: Sequence[Part]) -> Rows:
     notes: list[str] = []
     for file, columns, said in parts:
         num = len(next(iter(columns.values()), []))
+        if num and set(columns) != set(parts[0][1]):
+            odd = sorted(set(columns) ^ set(parts[0][1]))
+            raise DataError(
+                "All files of a folder must have the same columns",
+                got=f"{', '.join(map(repr, odd))} in only one of {parts[0][0]} and {file}",
+                fix="Rename or add the columns, or move one of the files away.",
+            )
         for name in names:
-            if num and name not in columns and len(parts) > 1:
-                raise DataError(
-                    "All files of a folder must have the same columns",
-                    got=f"{file} without the column {name!r}",
-                    fix=f"Add the column, or move the file away. {nearest(name, columns)}",
-                )
             merged[name].extend(columns.get(name, []))
         files.extend([file] * num)
         numbers.extend(range(1, num + 1))
