@@ -69,6 +69,10 @@ seed = {SEED}
 port = 0          # 0: a free port
 admin_port = 0
 """
+WIDE_GATE = """
+[gate]
+margin = 1.0      # a quick look has too few test rows for the gate to tell the versions apart
+"""
 
 
 def main(arguments: list[str]) -> int:
@@ -105,7 +109,8 @@ def tell_story(options: argparse.Namespace, progress: Progress) -> int:
     folder = options.folder.resolve()
     begin_anew(folder)
     texts = write_data(folder / "data", options.rows, progress)
-    (folder / "project.toml").write_text(PROJECT, encoding="utf-8")
+    toml = PROJECT if options.rows is None else PROJECT + WIDE_GATE
+    (folder / "project.toml").write_text(toml, encoding="utf-8")
     project = load_project(folder)
 
     progress.say(f"\n2. Version 1 learns from {SHARE_OF_FIRST:.0%} of the training rows and goes live")
