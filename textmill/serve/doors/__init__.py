@@ -1,0 +1,1 @@
+"""Doors into the server: predict, the other public routes, admin."""

@@ -1,0 +1,116 @@
+"""The receipt of a load: the ledger that proves that no request was lost.
+
+Promises: sent = answered + failed; an answer counts as right only if it equals the expected scores of the
+version that it names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from textmill.core.files import write_json
+
+_MAX_REASONS = 10
+
+
+@dataclass(slots=True)
+class Receipt:
+    """What was sent, and what came back."""
+
+    started: float
+    """Unix time of the first request."""
+    sent: int = 0
+    answered: int = 0
+    """Requests with status 200."""
+    failed: int = 0
+    """Requests with any other status, or without an answer."""
+    wrong: int = 0
+    """Answers that differ from the expected scores of the version they name."""
+    checked: int = 0
+    """Answers that were compared."""
+    went_back: int = 0
+    """Answers on a connection that had seen that version and then another one."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """The first reasons of failed and wrong requests, with counts."""
+    by_version: Counter[int] = field(default_factory=Counter)
+    first_seen: dict[int, float] = field(default_factory=dict)
+    """Seconds from the start to the first answer of each version."""
+    seconds: float = 0.0
+    """Length of the load."""
+    _latencies: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every request was answered, and no answer was wrong."""
+        return self.failed == 0 and self.wrong == 0 and self.sent == self.answered
+
+    @property
+    def rate(self) -> float:
+        """Answers per second."""
+        return self.answered / self.seconds if self.seconds else 0.0
+
+    def note(self, reason: str) -> None:
+        """Keep a reason; of many different ones only the first are kept."""
+        if reason in self.reasons or len(self.reasons) < _MAX_REASONS:
+            self.reasons[reason] += 1
+
+    def fail(self, reason: str) -> None:
+        """Count a request without a good answer."""
+        self.failed += 1
+        self.note(reason)
+
+    def answer(self, version: int, second: float, latency_s: float) -> None:
+        """Count an answer that came `second` seconds after the start."""
+        self.answered += 1
+        self.by_version[version] += 1
+        self.first_seen.setdefault(version, second)
+        self._latencies.append((second, latency_s))
+
+    def latency_ms(self, share: float, begin_s: float = 0.0, end_s: float = float("inf")) -> float | None:
+        """Return a quantile of the latencies of answers that came in a span of time, in milliseconds."""
+        span = [latency for second, latency in self._latencies if begin_s <= second < end_s]
+        return float(np.quantile(span, share)) * 1000 if span else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the receipt as plain values."""
+        return {
+            "started": self.started,
+            "seconds": round(self.seconds, 3),
+            "sent": self.sent,
+            "answered": self.answered,
+            "failed": self.failed,
+            "wrong": self.wrong,
+            "checked": self.checked,
+            "went_back": self.went_back,
+            "reasons": dict(self.reasons),
+            "by_version": {str(version): num for version, num in sorted(self.by_version.items())},
+            "first_seen_s": {str(version): round(at, 3) for version, at in sorted(self.first_seen.items())},
+            "rate": round(self.rate, 2),
+            "latency_ms": _quantiles([latency for _, latency in self._latencies]),
+            "by_second": self._by_second(),
+        }
+
+    def write(self, path: Path) -> None:
+        """Write the receipt as JSON, atomically."""
+        write_json(path, self.as_json())
+
+    def _by_second(self) -> list[dict[str, float]]:
+        seconds: dict[int, list[float]] = {}
+        for second, latency in self._latencies:
+            seconds.setdefault(int(second), []).append(latency)
+        return [
+            {"second": second, "answered": len(values), **_quantiles(values)}
+            for second, values in sorted(seconds.items())
+        ]
+
+
+def _quantiles(latencies: list[float]) -> dict[str, float]:
+    if not latencies:
+        return {}
+    values = np.quantile(latencies, (0.5, 0.95, 0.99)) * 1000
+    return {name: round(float(value), 3) for name, value in zip(("p50", "p95", "p99"), values, strict=True)}
