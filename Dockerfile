@@ -1,7 +1,8 @@
 # Serves the live version of a project, as a user without rights.
 #   docker build -t textmill .
-#   docker run -p 8080:8080 -v "$PWD:/project:ro" textmill
-# The store must be readable by user 10001; promote from the host, the server in the container follows.
+#   docker run -p 8080:8080 -v "$PWD:/project" --user "$(id -u):$(id -g)" textmill
+# The user must be able to write to the store's folder (journal, admin token). Promote from the host: the server
+# in the container follows.
 # A CPU build of torch: --build-arg PIP_EXTRA_INDEX_URL=<an index that has one>
 FROM python:3.12-slim
 

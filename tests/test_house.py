@@ -91,7 +91,7 @@ def test_nothing_below_the_command_line_prints():
     assert printing == []
 
 
-@pytest.mark.parametrize("script", ["bin/setup", "bin/test", "bin/demo", ".ci/run"])
+@pytest.mark.parametrize("script", ["bin/setup", "bin/test", "bin/demo", "bin/bench", ".ci/run"])
 def test_scripts_are_sound_and_executable(script):
     path = ROOT / script
     assert path.stat().st_mode & 0o111
