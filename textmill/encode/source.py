@@ -34,9 +34,9 @@ def find_source(name: str, with_weights: bool) -> Path:
     if name.startswith(_PACKAGE):
         return _find_in_package(name)
     folder = Path(name).expanduser()
-    if folder.is_dir():
+    if name.strip() and folder.is_dir():
         return folder
-    if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or not name.strip():
+    if not name.strip() or folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise ModelError(
             "A backbone must be a folder, package:<package>/<path> or a hub name",
             got=f"{name!r}, which is no folder here",

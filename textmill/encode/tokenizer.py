@@ -44,6 +44,11 @@ _VOCABULARY = "tokenizer.json"
 _SETTINGS = "tokenizer_settings.json"
 _KEPT = (_VOCABULARY, "tokenizer_config.json", "special_tokens_map.json")
 """What transformers' AutoTokenizer needs; kept as bytes."""
+_VOCABULARIES = (
+    *("vocab.txt", "vocab.json", "spiece.model", "spm.model", "tokenizer.model"),
+    *("sentencepiece.bpe.model", "bpe.codes", "vocab.bpe"),
+)
+"""Older forms from which transformers builds tokenizer.json."""
 _CLS_TOKENS = ("<cls>", "[CLS]")
 """Names of the token for the whole text; RoBERTa types use <s>, which always comes first."""
 
@@ -197,6 +202,9 @@ def load_tokenizer(
     if (folder / _VOCABULARY).is_file():
         return Tokenizer.from_file(folder, max_length, config=config)
     model_config = read_table(folder / "config.json") if config is None else config
+    if not any((folder / name).is_file() for name in _VOCABULARIES):
+        # transformers would make an empty tokenizer here, without a word.
+        raise _no_tokenizer(folder, "none of " + ", ".join((_VOCABULARY, *_VOCABULARIES)))
     with tempfile.TemporaryDirectory(prefix="textmill-tokenizer-") as temporary:
         _convert(folder, Path(temporary))
         return Tokenizer.from_file(Path(temporary), max_length, config=model_config)
@@ -211,11 +219,15 @@ def _convert(folder: Path, target: Path) -> None:
     except Exception as err:
         # transformers has no error of its own here: OSError, ValueError, KeyError, ImportError were seen.
         reason = (str(err).strip().splitlines() or [type(err).__name__])[0][:200]
-        raise ModelError(
-            "A backbone's folder must hold a tokenizer",
-            got=f"{folder} ({reason})",
-            fix="Put tokenizer.json (or vocab.txt and tokenizer_config.json) into the folder.",
-        ) from err
+        raise _no_tokenizer(folder, reason) from err
+
+
+def _no_tokenizer(folder: Path, reason: str) -> ModelError:
+    return ModelError(
+        "A backbone's folder must hold a tokenizer",
+        got=f"{folder} ({reason})",
+        fix="Put tokenizer.json (or vocab.txt and tokenizer_config.json) into the folder.",
+    )
 
 
 def _working_copy(content: bytes) -> tokenizers.Tokenizer:
