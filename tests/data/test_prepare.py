@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from tests.data.conftest import Listener
 from textmill.core.errors import DataError
@@ -142,7 +143,7 @@ def test_user_ids_are_kept_and_must_be_unique(tmp_path: Path) -> None:
     splits = prepare(DataConfig(train="t.csv", id="key"), tmp_path)
     assert {example.id for example in everything(splits)} == {f"k{n}" for n in range(60)}
     (tmp_path / "t.csv").write_text("\n".join(["key,text,label", *lines, "k7,again,a"]))
-    with pytest.raises(DataError, match="'k7' twice"):
+    with pytest.raises(DataError, match=r"'k7' twice, in t\.csv:8 and t\.csv:61"):
         prepare(DataConfig(train="t.csv", id="key"), tmp_path)
 
 
@@ -179,3 +180,56 @@ def test_a_smaller_share_is_a_subset_and_keeps_classes() -> None:
     assert {e.id for e in subsample(examples, 0.1, 4)} != {e.id for e in small}
     assert len(subsample(examples, 0.0001, 3)) == 2
     assert subsample(examples, 1.0, 3) == examples
+
+
+def test_own_ids_may_begin_again_in_the_test_file(tmp_path: Path) -> None:
+    lines = [f"{n},text {n},{'ab'[n % 2]}" for n in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["key,text,label", *lines]))
+    (tmp_path / "test.csv").write_text("key,text,label\n0,new,a\n1,other,b\n")
+    splits = prepare(DataConfig(train="t.csv", test="test.csv", id="key"), tmp_path)
+    assert [example.id for example in splits.test] == ["0", "1"]
+
+
+def test_a_row_without_an_id_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("key,text,label\n0,new,a\n,other,b\n")
+    with pytest.raises(DataError, match=r"none in t\.csv:2"):
+        prepare(DataConfig(train="t.csv", id="key"), tmp_path)
+
+
+def test_numbers_where_text_belongs_are_refused_with_their_row(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"text": "a", "label": 0}\n{"text": 1.5, "label": 1}\n')
+    with pytest.raises(DataError, match=r"must hold text.*a number, 1\.5, in t\.jsonl:2.*label, text"):
+        prepare(DataConfig(train="t.jsonl"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ((0, 1), ("0", "1")),
+        ((0.0, 1.0), ("0", "1")),
+        ((True, False), ("false", "true")),
+        (("x", 1), ("1", "x")),
+    ],
+)
+def test_labels_may_be_whole_numbers(
+    tmp_path: Path, values: tuple[object, object], names: tuple[str, str]
+) -> None:
+    rows = [json.dumps({"text": f"text {n}", "label": values[n % 2]}) for n in range(60)]
+    rows += ['{"text": "no label", "label": null}', '{"text": "nor here", "label": NaN}']
+    (tmp_path / "t.jsonl").write_text("\n".join(rows))
+    splits = prepare(DataConfig(train="t.jsonl"), tmp_path)
+    assert splits.labels == names
+    assert splits.report.sources["train"].missing_label.rows == ("t.jsonl:61", "t.jsonl:62")
+
+
+@pytest.mark.parametrize("value", [0.25, ["a", "b"], {"a": 1}])
+def test_labels_that_are_no_class_are_refused(tmp_path: Path, value: object) -> None:
+    (tmp_path / "t.jsonl").write_text(json.dumps({"text": "a", "label": value}))
+    with pytest.raises(DataError, match=r"in t\.jsonl:1"):
+        prepare(DataConfig(train="t.jsonl"), tmp_path)
+
+
+def test_shares_that_leave_nothing_to_train_are_refused() -> None:
+    with pytest.raises(ValidationError, match="below 1"):
+        DataConfig(train="t.csv", valid_share=0.5, test_share=0.5)
+    assert DataConfig(train="t.csv", valid="v.csv", valid_share=0.5, test_share=0.5).test is None

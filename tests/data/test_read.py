@@ -148,8 +148,8 @@ def test_a_broken_byte_in_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.csv", b"text,label\none,a\ntwo,b,c\n", r"2 values.*3 in line 3.*two,b,c"),
-        ("t.tsv", b"text\tlabel\none\n", r"2 values separated by tab.*1 in line 2"),
+        ("t.csv", b"text,label\none,a\ntwo,b,c\n", r"2 values.*3 in row 2 below.*two,b,c"),
+        ("t.tsv", b"text\tlabel\none\n", r"2 values separated by tab.*1 in row 1 below"),
         ("t.csv", b"text,text\na,b\n", "'text' twice"),
         ("t.csv", b"", "the empty file"),
         ("t.csv", b"text,label\n", "header only"),

@@ -13,14 +13,14 @@ from textmill.data.read import Rows
 
 
 def row_ids(rows: Rows, column: str | None, prefix: str = "") -> list[str]:
-    """Return an id for each row: the user's, or `<file>:<row number>`.
+    """Return an id for each row: the user's, or `<prefix><file>:<row number>`.
 
     Raises:
-        DataError: there is no such column, or a row without an id.
+        DataError: there is no such column, a row without an id, or two rows with one.
     """
     if column is None:
         return [prefix + rows.origin(index) for index in range(len(rows))]
-    ids = []
+    first: dict[str, int] = {}
     for index, value in enumerate(rows.column(column, "data.id")):
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             raise DataError(
@@ -28,8 +28,14 @@ def row_ids(rows: Rows, column: str | None, prefix: str = "") -> list[str]:
                 got=f"none in {rows.origin(index)}",
                 fix=f"Fill the column {column!r}, or leave data.id out.",
             )
-        ids.append(str(value))
-    return ids
+        earlier = first.setdefault(str(value), index)
+        if earlier != index:
+            raise DataError(
+                "Each row must have its own id",
+                got=f"{str(value)!r} twice, in {rows.origin(earlier)} and {rows.origin(index)}",
+                fix="Make the ids unique, or leave data.id out.",
+            )
+    return list(first)
 
 
 def texts_of(rows: Rows, column: str) -> list[str | None]:

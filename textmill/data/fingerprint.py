@@ -57,9 +57,7 @@ def what_differs(before: Mapping[Side, SidePrint], now: Mapping[Side, SidePrint]
         elif old.content != new.content:
             lines.append(f"{name}: {new.rows} rows as before, but other texts or labels")
         elif old.ids != new.ids:
-            lines.append(
-                f"{name}: the same texts and labels under other ids (reordered file or renamed file)"
-            )
+            lines.append(f"{name}: the same texts and labels under other ids (was the file renamed?)")
         else:
             lines.append(f"{name}: the same rows in another order")
     return lines

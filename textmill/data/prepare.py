@@ -22,7 +22,7 @@ from textmill.data.config import DataConfig
 from textmill.data.duplicates import drop_duplicates, drop_leaks, find_conflicts, settle_conflicts, shorten
 from textmill.data.fingerprint import print_side, print_splits
 from textmill.data.labels import survey_labels, tidy_label
-from textmill.data.read import read_rows
+from textmill.data.read import Rows, read_rows
 from textmill.data.report import NUM_LISTED, DataReport, Left, SourceReport, listed
 from textmill.data.split import SIDES, Side, split_sides
 
@@ -64,10 +64,17 @@ def survey(config: DataConfig, base: Path, progress: Progress = SILENT) -> Split
         DataError: a missing file or column, a value that is no text, a row that cannot be read.
     """
     paths: dict[Side, str | None] = {"train": config.train, "valid": config.valid, "test": config.test}
-    loaded = {
-        side: _load(side, path, config, base, progress) for side, path in paths.items() if path is not None
-    }
-    _check_ids([example for source in loaded.values() for example in source.examples])
+    loaded: dict[Side, _Source] = {}
+    taken: set[str] = set()
+    for side, path in paths.items():
+        if path is None:
+            continue
+        rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
+        # Files of one name in two folders must not give two rows one id.
+        ids = row_ids(rows, config.id, prefix="" if taken.isdisjoint(rows.files) else f"{side}/")
+        taken.update(rows.files)
+        loaded[side] = _account(path, rows, ids, config)
+        _say_dropped(side, loaded[side].report, config, progress)
     names = survey_labels([spelling for source in loaded.values() for spelling in source.spellings])
     sides = _split(loaded["train"].examples, config)
     sides.update({side: source.examples for side, source in loaded.items() if side != "train"})
@@ -152,9 +159,8 @@ class _Source:
     report: SourceReport
 
 
-def _load(side: Side, path: str, config: DataConfig, base: Path, progress: Progress) -> _Source:
-    rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
-    ids = row_ids(rows, config.id, prefix="" if side == "train" else f"{side}/")
+def _account(path: str, rows: Rows, ids: Sequence[str], config: DataConfig) -> _Source:
+    """Clean the rows of one source, drop those that cannot be used, and count each reason."""
     texts = texts_of(rows, config.text)
     spellings = [
         label_name(value, rows, index) for index, value in enumerate(rows.column(config.label, "data.label"))
@@ -175,6 +181,7 @@ def _load(side: Side, path: str, config: DataConfig, base: Path, progress: Progr
     report = SourceReport(
         path=path,
         rows=len(rows),
+        columns=tuple(rows.columns),
         notes=rows.notes,
         cleaned=dict(counts),
         missing_text=listed(no_text),
@@ -182,20 +189,7 @@ def _load(side: Side, path: str, config: DataConfig, base: Path, progress: Progr
         duplicates=listed([row.id for row in unique.dropped]),
         conflicts=listed(torn),
     )
-    _say_dropped(side, report, config, progress)
     return _Source(settled.examples, [s for s in spellings if s is not None and tidy_label(s)], report)
-
-
-def _check_ids(examples: Sequence[Example]) -> None:
-    seen: set[str] = set()
-    for example in examples:
-        if example.id in seen:
-            raise DataError(
-                "Each row must have its own id",
-                got=f"{example.id!r} twice",
-                fix="Make the ids unique, or leave data.id out.",
-            )
-        seen.add(example.id)
 
 
 def _split(examples: Sequence[Example], config: DataConfig) -> dict[Side, list[Example]]:

@@ -122,13 +122,14 @@ def _as_rows(parts: Sequence[Part]) -> Rows:
     files: list[str] = []
     numbers: list[int] = []
     notes: list[str] = []
+    first_file, first = next(((file, columns) for file, columns, _ in parts if columns), ("", {}))
     for file, columns, said in parts:
         num = len(next(iter(columns.values()), []))
-        if num and set(columns) != set(parts[0][1]):
-            odd = sorted(set(columns) ^ set(parts[0][1]))
+        if columns and set(columns) != set(first):
+            odd = sorted(set(columns) ^ set(first))
             raise DataError(
                 "All files of a folder must have the same columns",
-                got=f"{', '.join(map(repr, odd))} in only one of {parts[0][0]} and {file}",
+                got=f"{', '.join(map(repr, odd))} in only one of {first_file} and {file}",
                 fix="Rename or add the columns, or move one of the files away.",
             )
         for name in names:

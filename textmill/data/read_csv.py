@@ -108,7 +108,7 @@ def _parse(text: str, name: str, mark: str, *, quoting: bool, one_column: bool) 
                 fix="Check quotation marks and data.separator.",
             ) from err
         first = faults[0]
-        where = "a row" if first.number is None else f"line {first.number}"
+        where = "a row" if first.number is None else f"row {first.number - 1} below the header"
         raise DataError(
             f"Each row of {name} must have {first.expected_columns} values separated by {_shown(mark)}",
             got=f"{first.actual_columns} in {where}: {first.text[:80]!r}",

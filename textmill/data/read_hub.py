@@ -1,8 +1,8 @@
 """Rows through the `datasets` library: names on a hub, and folders that it saved.
 
 Promises: class numbers become class names; no library is imported until a project asks for it.
-What is not covered: several configurations of one dataset beyond `hf:<dataset>/<configuration>`
-being a path; streaming.
+What is not covered: configurations of a dataset, streaming; values are as the library gives them
+(its csv reader takes NA and null for missing; give the file's own path to keep them).
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ class SourceReport:
     path: str
     rows: int
     """Rows read."""
+    columns: tuple[str, ...]
+    """The columns of the files."""
     notes: tuple[str, ...]
     """What had to be guessed."""
     cleaned: dict[str, int]

@@ -47,7 +47,7 @@ def parse_rated(text: str, name: str) -> list[RatedText]:
         DataError: a line is not made of these three.
     """
     rows = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.replace("\r\n", "\n").rstrip("\n").split("\n"), start=1):
         parts = line.split("\t")
         try:
             row_id, mean, words = parts
