@@ -95,8 +95,8 @@ class Picture:
         text = re.sub(r'(d="[^"]*")', lambda path: path[1].replace(" \n", " ").replace("\n", " "), text)
         text = re.sub(
             r"<svg [^>]*>",
-            f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-label="{html.escape(english)}">',
+            f'<svg viewBox="0 0 {self.width:g} {self.height:g}" style="max-width:{self.width:g}px" '
+            f'role="img" aria-label="{html.escape(english)}">',
             text,
             count=1,
         )
@@ -128,14 +128,15 @@ def draw_loss(
     constant = math.log(num_classes)
     kept = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), 400)).astype(int))
     axes.plot(steps[kept], losses[kept], color=_FIRST, linewidth=1, alpha=0.3)
-    axes.plot(steps[kept], _smooth(losses)[kept], color=_FIRST, linewidth=2.2)
+    settled = kept[kept >= len(steps) // 40]  # the mean of very few steps is no mean
+    axes.plot(steps[settled], _smooth(losses)[settled], color=_FIRST, linewidth=2.2)
     if len(valid_steps):
         axes.plot(valid_steps, valid_losses, color=_SECOND, linewidth=2.2, marker="o", markersize=6)
     axes.axhline(constant, color=_MUTED, linewidth=1.4, linestyle=(0, (4, 4)))
     axes.annotate(
         picture.word(
             f"ln {num_classes} = {constant:.3f}, a constant answer",
-            f"ln {num_classes} = {constant:.3f},恒定答案",
+            f"ln {num_classes} = {constant:.3f}，恒定答案",
         ),
         (1, constant),
         xycoords=("axes fraction", "data"),
@@ -187,13 +188,14 @@ def draw_confusion(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> M
     assert len(labels) <= MAX_DRAWN_CLASSES, "choose the classes to draw first"
     num_classes = len(labels)
     names = [shorten(label, 16) for label in labels]
-    margin = 14 + 7.6 * max(display_width(name) for name in names)
-    cell = max(26.0, min(96.0, (460 - margin - 46) / num_classes))
-    is_straight = max(display_width(name) for name in names) * 7.6 < cell - 6
-    below = 52 if is_straight else 34 + 0.75 * margin
+    longest = 7.6 * max(display_width(name) for name in names)
+    room = 460 if num_classes <= 8 else 940
+    cell = max(26.0, min(104.0 if num_classes <= 8 else 56.0, (room - longest - 66) / num_classes))
+    is_straight = longest < cell - 6
+    left, below = longest + 46, 58 if is_straight else 50 + 0.65 * longest
     side = cell * num_classes
-    picture = Picture("confusion", margin + side + 46, 12 + side + below)
-    axes = picture.axes(left=margin + 26, top=12, right=20, bottom=below)
+    picture = Picture("confusion", left + side + 20, 12 + side + below)
+    axes = picture.axes(left=left, top=12, right=20, bottom=below)
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
     axes.set_xlim(0, num_classes)
@@ -206,7 +208,25 @@ def draw_confusion(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> M
     turn: dict[str, Any] = {} if is_straight else {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
     axes.set_xticks(middles, [picture.word(name) for name in names], **turn)
     axes.tick_params(labelcolor=_INK)
-    _name_axes(picture, axes, ("predicted", "预测"), ("true class", "真实类别"))
+    style: dict[str, Any] = {"color": _MUTED, "fontsize": _FONT_SIZE, "annotation_clip": False}
+    axes.annotate(
+        picture.word("predicted", "预测"),
+        (num_classes / 2, num_classes),
+        (0, -below + 10),
+        ha="center",
+        **style,
+        textcoords="offset points",
+    )
+    axes.annotate(
+        picture.word("true class", "真实类别"),
+        (0, num_classes / 2),
+        (-left + 18, 0),
+        ha="center",
+        **style,
+        textcoords="offset points",
+        rotation=90,
+        rotation_mode="anchor",
+    )
     return picture.svg("Confusion matrix: rows are true classes, columns are predicted classes")
 
 
@@ -234,7 +254,7 @@ def draw_calibration(bins: Sequence[Bin], num_classes: int) -> Markup:
         each.xaxis.set_major_formatter(_percent)
         each.yaxis.set_major_formatter(_percent)
     axes.set_xticklabels([])
-    _name_axes(picture, counts, ("confidence", "置信度"), None)
+    _name_axis(picture, counts, ("confidence", "置信度"))
     return picture.svg("Calibration: accuracy by confidence, and the share of rows by confidence")
 
 
@@ -245,11 +265,12 @@ def draw_lengths(lengths: npt.NDArray[np.int64], max_length: int) -> Markup:
     top = max(1.0, min(float(lengths.max()), 1.6 * float(np.quantile(lengths, 0.995))))
     is_near = max_length <= 1.5 * top
     right = max(top, 1.08 * max_length) if is_near else top
-    edges = np.linspace(0, right, min(48, max(8, int(right))) + 1)
-    heights, _ = np.histogram(np.minimum(lengths, right), edges)
+    width = math.ceil(right / 45)  # whole tokens, so that all bars cover equally many lengths
+    edges = np.arange(0, right + width + 1, width)
+    heights, _ = np.histogram(np.minimum(lengths, edges[-1]), edges)
     colours = [_WARN if left >= max_length else _FIRST for left in edges[:-1]]
     axes.bar(edges[:-1], heights, 0.9 * np.diff(edges), align="edge", color=colours, alpha=0.75)
-    axes.set_xlim(0, 1.02 * right)
+    axes.set_xlim(0, edges[-1])
     axes.set_ylim(0, 1.18 * max(heights))
     if is_near:
         axes.axvline(max_length, color=_WARN, linewidth=1.6, linestyle=(0, (4, 4)))
@@ -265,7 +286,7 @@ def draw_lengths(lengths: npt.NDArray[np.int64], max_length: int) -> Markup:
         color=_WARN if is_near else _MUTED,
         fontsize=_FONT_SIZE,
     )
-    _name_axes(picture, axes, ("tokens", "词元数"), None)
+    _name_axis(picture, axes, ("tokens", "词元数"))
     return picture.svg("Number of rows by length in tokens")
 
 
@@ -296,7 +317,7 @@ def _draw_cell(axes: Axes, row: int, column: int, rows: int, share: float, num_c
     axes.add_patch(Rectangle(place, size, size, facecolor=_LINE, alpha=0.35, edgecolor="none"))
     if rows:
         axes.add_patch(
-            Rectangle(place, size, size, facecolor=colour, alpha=0.12 + 0.6 * share, edgecolor="none")
+            Rectangle(place, size, size, facecolor=colour, alpha=0.12 + 0.5 * share, edgecolor="none")
         )
     if rows or num_classes <= 8:
         is_large = num_classes <= 5
@@ -331,13 +352,11 @@ def _label_steps(picture: Picture, axes: Axes, steps: npt.NDArray[np.float64]) -
     last = float(steps.max())
     axes.set_xlim(0, 1.03 * last)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    _name_axes(picture, axes, ("step", "步"), None)
+    _name_axis(picture, axes, ("step", "步"))
 
 
-def _name_axes(picture: Picture, axes: Axes, x: tuple[str, str], y: tuple[str, str] | None) -> None:
-    axes.set_xlabel(picture.word(*x), color=_MUTED, fontsize=_FONT_SIZE, labelpad=8)
-    if y is not None:
-        axes.set_ylabel(picture.word(*y), color=_MUTED, fontsize=_FONT_SIZE, labelpad=8)
+def _name_axis(picture: Picture, axes: Axes, name: tuple[str, str]) -> None:
+    axes.set_xlabel(picture.word(*name), color=_MUTED, fontsize=_FONT_SIZE, labelpad=8)
 
 
 def _percent(value: float, _place: object = None) -> str:

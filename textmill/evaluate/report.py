@@ -68,7 +68,8 @@ def write_report(
     Args:
         run_dir: the folder.
         project: the resolved project as nested plain values.
-        data: the data report as plain values; `findings` and `fingerprint` are shown if there.
+        data: the data report as plain values (`sources`, `labels`, `sides`); `fingerprint` and `findings`
+            (each with `level`, `message`, `fix`) are shown if there.
         evaluation: the model on the test rows.
         baseline: a simple model on the same rows.
         events: the event log of the training.
@@ -100,12 +101,17 @@ def write_report(
         "attempts": None if attempts is None else [dict(attempt) for attempt in attempts],
     }
     pictures = _draw(evaluation, curve, lengths, max_length)
-    shown = {**facts, "pictures": pictures, "confusions": list_confusions(evaluation)}
+    empty: dict[str, Any] = {"findings": (), "labels": {}, "sides": {}, "sources": {}, "fingerprint": None}
+    shown = facts | {
+        "data": empty | facts["data"],
+        "pictures": pictures,
+        "confusions": list_confusions(evaluation),
+    }
     environment = _environment()
     paths = ReportPaths(run_dir / REPORT_JSON, run_dir / REPORT_HTML, run_dir / CARD)
     write_json(paths.json, facts)
-    write_atomic(paths.html, _encode(environment.get_template("report.html.jinja").render(shown)))
-    write_atomic(paths.card, _encode(environment.get_template("card.md.jinja").render(shown)))
+    write_atomic(paths.html, environment.get_template("report.html.jinja").render(shown))
+    write_atomic(paths.card, environment.get_template("card.md.jinja").render(shown))
     return paths
 
 
@@ -142,7 +148,7 @@ def list_errors(evaluation: Evaluation, examples: Sequence[Example] | None) -> l
     ]
 
 
-def list_confusions(evaluation: Evaluation, limit: int = 8) -> list[dict[str, Any]]:
+def list_confusions(evaluation: Evaluation, limit: int = 6) -> list[dict[str, Any]]:
     """Return the most frequent mistakes: true class, predicted class, rows, share of the true class."""
     matrix = np.array(evaluation.metrics.confusion)
     totals = matrix.sum(axis=1)
@@ -204,7 +210,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=_percent, points=_points, figure=_figure, flat=flatten, short=shorten, cell=_cell
+        percent=_percent,
+        points=_points,
+        figure=_figure,
+        flat=flatten,
+        short=shorten,
+        cell=_cell,
+        pvalue=_pvalue,
     )
     environment.globals["max_drawn_classes"] = MAX_DRAWN_CLASSES
     return environment
@@ -222,7 +234,9 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _one_line(text: Text) -> str:
-    return shorten(text if isinstance(text, str) else " ⏐ ".join(text), _TEXT_WIDTH)
+    """Return a text fit for the report: one line, cut, without halves of surrogate pairs (no UTF-8)."""
+    line = text if isinstance(text, str) else " ⏐ ".join(text)
+    return shorten(line, _TEXT_WIDTH).encode("utf-8", "replace").decode("utf-8")
 
 
 def _percent(value: float, digits: int = 1) -> str:
@@ -237,14 +251,13 @@ def _figure(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
+def _pvalue(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"= {value:.2g}"
+
+
 def _cell(value: object) -> str:
     """Return a value for a cell of a Markdown table: one line, its bars and marks taken literally."""
     line = " ".join(str(value).split())
     for mark in "\\`*_[]|":
         line = line.replace(mark, "\\" + mark)
     return line
-
-
-def _encode(text: str) -> bytes:
-    """Return UTF-8; half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
-    return text.encode("utf-8", "replace")
