@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from math import comb
 
@@ -138,3 +140,10 @@ def test_the_number_of_rows_that_would_tell_follows_the_square_root():
 def test_the_json_is_plain():
     plain = compare(_evaluation(1, 1.0), _evaluation(2, 1.2)).as_json()
     assert json.loads(json.dumps(plain, allow_nan=False))["metric"] == "f1_macro"
+
+
+def test_the_gate_gets_its_function_without_pandas():
+    heavy = "{'pandas', 'torch', 'matplotlib'}"
+    code = f"import sys; import textmill.evaluate.compare; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from statsmodels.stats.contingency_tables import mcnemar
 
 from textmill.core.errors import DataError
 from textmill.core.seeds import numpy_generator
@@ -191,6 +190,9 @@ def mcnemar_p(only_first_right: int, only_second_right: int) -> float:
     """Return the two-sided exact p-value of McNemar's test from the rows on which the two disagree."""
     if only_first_right + only_second_right == 0:
         return 1.0
+    # Imported here: it loads pandas and scipy.stats, which the gate does not need.
+    from statsmodels.stats.contingency_tables import mcnemar
+
     table = [[0, only_first_right], [only_second_right, 0]]
     return min(1.0, float(mcnemar(table, exact=True).pvalue))
 
