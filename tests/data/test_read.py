@@ -187,3 +187,26 @@ def test_a_file_of_one_column_gets_a_hint_at_the_separator(tmp_path: Path) -> No
     rows = read_bytes(tmp_path, "t.csv", b"text;label\na;b\n", separator=",")
     with pytest.raises(DataError, match=r"looks like ';', set data\.separator"):
         rows.column("text", "data.text")
+
+
+def test_an_unclosed_quotation_mark_swallows_no_row(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="lines 3 to 4"):
+        read_bytes(tmp_path, "t.csv", b'text,label\nzero,a\n"one,a\n"two",b\nthree,c\n')
+    with pytest.raises(DataError, match="1 in row 1 below"):
+        read_bytes(tmp_path, "t.csv", b'text,label\n"one,a\ntwo,b\n')
+
+
+def test_marks_inside_a_value_are_read_as_people_meant(tmp_path: Path) -> None:
+    content = b'text,label\n5" tv,a\na "b" c,a\n"two\nlines, ""quoted""",b\n"","c"\n'
+    assert read_bytes(tmp_path, "t.csv", content).columns == {
+        "text": ['5" tv', 'a "b" c', 'two\nlines, "quoted"', ""],
+        "label": ["a", "a", "b", "c"],
+    }
+
+
+def test_blanks_around_column_names_go(tmp_path: Path) -> None:
+    assert list(read_bytes(tmp_path, "t.csv", b"text , label\na,b\n").columns) == ["text", "label"]
+
+
+def test_old_line_ends_are_read(tmp_path: Path) -> None:
+    assert read_bytes(tmp_path, "t.csv", b"text,label\rone,a\rtwo,b\r").columns["text"] == ["one", "two"]

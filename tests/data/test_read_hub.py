@@ -37,6 +37,12 @@ def test_a_saved_dataset_gives_class_names(tmp_path: Path, path: str) -> None:
     assert prepare(DataConfig(train=path), tmp_path).labels == ("neg", "pos")
 
 
+def test_a_parquet_of_the_library_gives_class_names(tmp_path: Path) -> None:
+    saved(tmp_path / "saved").to_parquet(str(tmp_path / "t.parquet"))
+    rows = read_rows("t.parquet", tmp_path)
+    assert rows.column("label", "data.label")[:3] == ["neg", "pos", "neg"]
+
+
 def test_a_split_is_chosen_by_name(tmp_path: Path) -> None:
     part = datasets.Dataset.from_dict({"text": ["a"], "label": ["x"]})
     other = datasets.Dataset.from_dict({"text": ["b"], "label": ["y"]})

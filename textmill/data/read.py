@@ -212,13 +212,32 @@ def _read_file(file: Path, name: str, separator: str | None, encoding: str | Non
 
 def _read_table(file: Path, kind: str) -> dict[str, list[Any]]:
     if kind == ".parquet":
-        return dict(pq.ParquetFile(file).read().to_pydict())
-    with pa.memory_map(str(file)) as source:
-        try:
-            return dict(pa.ipc.open_file(source).read_all().to_pydict())
-        except pa.ArrowInvalid:
-            source.seek(0)
-            return dict(pa.ipc.open_stream(source).read_all().to_pydict())
+        table = pq.ParquetFile(file).read()
+    else:
+        with pa.memory_map(str(file)) as source:
+            try:
+                table = pa.ipc.open_file(source).read_all()
+            except pa.ArrowInvalid:
+                source.seek(0)
+                table = pa.ipc.open_stream(source).read_all()
+    columns = dict(table.to_pydict())
+    for column, names in _class_names(table.schema).items():
+        if column in columns:
+            columns[column] = [names.get(value, value) for value in columns[column]]
+    return columns
+
+
+def _class_names(schema: pa.Schema) -> dict[str, dict[Any, str]]:
+    """Return number -> class name for the columns that the `datasets` library stored as class numbers."""
+    stored = (schema.metadata or {}).get(b"huggingface")
+    if stored is None:
+        return {}
+    features = json.loads(stored).get("info", {}).get("features", {})
+    return {
+        column: dict(enumerate(feature["names"]))
+        for column, feature in features.items()
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" and feature.get("names")
+    }
 
 
 def _read_jsonl(text: str, name: str) -> dict[str, list[Any]]:

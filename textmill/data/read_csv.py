@@ -3,8 +3,8 @@
 Promises: all values are strings as they stand in the file, the empty cell is the empty string;
 the separator is the one of a `sep=` line, else found by the header line, and said where it is
 unexpected; csv follows RFC 4180 (a quoted value may hold separators and line breaks), plain tsv has
-no quoting at all, so that a single quotation mark is a character; a row with too many or too few
-values is an error with its number.
+no quoting at all, so that a single quotation mark is a character; a row with a mark that swallows
+other rows, or with too many or too few values, is an error with its place.
 """
 
 from __future__ import annotations
@@ -52,9 +52,12 @@ def read_csv(
             f"{name}: the separator is {_shown(mark)}, by its header; set data.separator if that is wrong"
         )
     table = _parse(text, name, mark, quoting=not is_tsv, one_column=mark not in header)
-    columns = {column: table.column(index).to_pylist() for index, column in enumerate(table.column_names)}
-    if len(columns) != len(table.column_names):
-        twice = next(n for n in table.column_names if table.column_names.count(n) > 1)
+    if not is_tsv and table.num_rows + 1 < text.count("\n"):
+        _refuse_glued_rows(text, name, mark)
+    names = [column.strip() for column in table.column_names]
+    columns = {column: table.column(index).to_pylist() for index, column in enumerate(names)}
+    if len(columns) != len(names):
+        twice = next(column for column in names if names.count(column) > 1)
         raise DataError(
             f"Each column of {name} must have its own name", got=f"{twice!r} twice", fix="Rename one of them."
         )
@@ -114,6 +117,23 @@ def _parse(text: str, name: str, mark: str, *, quoting: bool, one_column: bool) 
             got=f"{first.actual_columns} in {where}: {first.text[:80]!r}",
             fix="Quote values that hold the separator, repair the row, or set data.separator.",
         ) from err
+
+
+def _refuse_glued_rows(text: str, name: str, mark: str) -> None:
+    """Raise where a quotation mark that was never closed has swallowed the rows up to the next one.
+
+    In a sound file a closing mark stands before a separator or the end of a line; a value of several
+    lines whose closing mark stands elsewhere is two rows, or text that should have doubled its marks.
+    """
+    quoted = re.compile(rf'(?<![^{re.escape(mark)}\r\n])"([^"]*(?:""[^"]*)*)"(.?)')
+    for value in quoted.finditer(text):
+        if "\n" in value[1] and value[2] not in ("", mark, "\r"):
+            first, last = (text.count("\n", 0, place) + 1 for place in value.span())
+            raise DataError(
+                f"A quoted value of {name} must end at a separator or at the end of a line",
+                got=f"a quotation mark inside the value that spans lines {first} to {last}",
+                fix=f"Close the quotation mark in line {first}, or double marks that belong to the text.",
+            )
 
 
 def _shown(mark: str) -> str:
