@@ -1,0 +1,1 @@
+"""Measurements against other people's tools; `bin/bench NAME [--quick]` runs one."""

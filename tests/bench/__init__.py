@@ -1,0 +1,1 @@
+"""Tests of the measuring, not of the figures."""
