@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textmill.data.clean import clean_text, clean_texts
@@ -83,11 +83,13 @@ def test_each_repair_can_be_switched_off(switch: str, text: str) -> None:
     assert clean_text(text, DEFAULT.model_copy(update={switch: False})) == text
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_with_all_off_only_half_pairs_change(text: str) -> None:
     assert clean_text(text, NONE) == text
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(max_codepoint=0x2FFF), max_size=50))
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     config = CleanConfig(mojibake=False, entities=False)
@@ -95,6 +97,7 @@ def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     assert clean_text(once, config) == once
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_every_cleaned_text_can_be_written(text: str) -> None:
     clean_text(text, DEFAULT).encode("utf-8")

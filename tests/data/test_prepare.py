@@ -11,6 +11,7 @@ from tests.data.conftest import Listener
 from textmill.core.errors import DataError
 from textmill.core.types import Example
 from textmill.data.config import CleanConfig, DataConfig
+from textmill.data.fingerprint import what_differs
 from textmill.data.prepare import Splits, prepare, subsample, survey
 
 Writer = Callable[..., Path]
@@ -233,3 +234,34 @@ def test_shares_that_leave_nothing_to_train_are_refused() -> None:
     with pytest.raises(ValidationError, match="below 1"):
         DataConfig(train="t.csv", valid_share=0.5, test_share=0.5)
     assert DataConfig(train="t.csv", valid="v.csv", valid_share=0.5, test_share=0.5).test is None
+
+
+def test_the_training_file_given_as_test_is_refused(write_csv: Writer, tmp_path: Path) -> None:
+    write_csv(fill([("good", "a"), ("bad", "b")]))
+    with pytest.raises(DataError, match=r"training rows|also in valid or test"):
+        prepare(DataConfig(train="t.csv", test="t.csv"), tmp_path)
+
+
+def test_what_changed_in_the_file_can_be_told(write_csv: Writer, tmp_path: Path) -> None:
+    rows = fill([("good", "a"), ("bad", "b")], 100)
+    write_csv(rows)
+    before = prepare(DataConfig(train="t.csv"), tmp_path)
+    changes = {
+        "(-": rows[:-60],
+        "(+": [*rows, *((f"new {n}", "a") for n in range(50))],
+        "in another order": rows[::-1],
+    }
+    for told, changed in changes.items():
+        write_csv(changed)
+        now = prepare(DataConfig(train="t.csv"), tmp_path)
+        assert now.fingerprint != before.fingerprint
+        lines = what_differs(before.report.fingerprints, now.report.fingerprints)
+        assert any(told in line or "under other ids" in line for line in lines), told
+
+
+def test_chinese_reviews_go_the_whole_way(tmp_path: Path) -> None:
+    lines = [f"第{n}部电影很好看，值得一看。\t好评\n第{n}部电影太难看了！\t差评" for n in range(60)]
+    (tmp_path / "t.tsv").write_bytes("\n".join(["text\tlabel", *lines]).encode("gb18030"))
+    splits = prepare(DataConfig(train="t.tsv"), tmp_path)
+    assert splits.labels == ("好评", "差评")
+    assert len(everything(splits)) == 120

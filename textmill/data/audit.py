@@ -182,7 +182,7 @@ def _about_classes(splits: Splits) -> Iterator[Finding]:
         yield Finding("one_class", "error", f"there is {only}", "Check data.label.")
     for side in SIDES:
         if not sum(sides[side].values()):
-            fix = f"Give more rows, or a file as data.{side}."
+            fix = f"Give more rows as data.{side} (training leaves out texts that are in valid or test)."
             yield Finding("empty_side", "error", f"no rows for {side}", fix)
     if num > 20 and len(counts) > num / 2:
         message = f"{len(counts)} classes in {num} rows, such as {shorten(next(iter(counts)))}"

@@ -126,7 +126,9 @@ def refuse_untrainable(splits: Splits) -> None:
             raise DataError(
                 "Training, validation and test must have rows",
                 got=f"none for {side} of {num} rows",
-                fix=f"Give more rows, a larger data.{side}_share, or a file as data.{side}.",
+                fix="Training texts that are also in valid or test are left out: give others as data.train."
+                if side == "train"
+                else f"Give more rows, a larger data.{side}_share, or a file as data.{side}.",
             )
 
 
