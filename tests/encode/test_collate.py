@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader
 
@@ -15,6 +16,7 @@ from textmill.core.errors import DataError
 from textmill.core.types import Example
 from textmill.encode.collate import Collator
 from textmill.encode.padding import lengths_of
+from textmill.model.classifier import Classifier
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,20 @@ def test_a_label_that_does_not_fit_names_the_example(parts, labels: tuple[str, .
     assert "row7" in str(caught.value)
 
 
+class _WithLoss(nn.Module):
+    """A model as Trainer wants it: it returns its own loss."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        super().__init__()
+        self.classifier = classifier
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, labels: Tensor
+    ) -> dict[str, Tensor]:
+        logits = self.classifier(input_ids, attention_mask, token_type_ids)
+        return {"loss": functional.cross_entropy(logits, labels), "logits": logits}
+
+
 def test_it_is_a_data_collator_of_transformers_trainer(tmp_path: Path):
     from transformers import Trainer, TrainingArguments
 
@@ -89,11 +105,10 @@ def test_it_is_a_data_collator_of_transformers_trainer(tmp_path: Path):
     )
     before = classifier.head.layers[-1].weight.detach().clone()
     trainer = Trainer(
-        model=classifier,
+        model=_WithLoss(classifier),
         args=arguments,
         train_dataset=toy_examples(8),
         data_collator=Collator(tokenizer, toy_labels()),
-        compute_loss_func=lambda logits, labels, num_items_in_batch: functional.cross_entropy(logits, labels),
     )
     result = trainer.train()
     assert result.global_step == 2

@@ -39,7 +39,7 @@ class BuildNotes:
 def build(
     config: ModelConfig, labels: Sequence[str], encode: EncodeConfig, seed: int
 ) -> tuple[Classifier, Tokenizer, BuildNotes]:
-    """Build a classifier.
+    """Build a classifier in evaluation mode, on the CPU.
 
     Args:
         config: the `[model]` table.
@@ -80,7 +80,7 @@ def build(
         generator=torch_generator(seed, "head"),
     )
     sentences = (*_sentences(config, report), *tokenizer.notes)
-    return classifier, tokenizer, BuildNotes(sentences, report)
+    return classifier.eval(), tokenizer, BuildNotes(sentences, report)
 
 
 def _check_vocabulary(tokenizer: Tokenizer, rows: int, name: str) -> None:
