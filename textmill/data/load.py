@@ -1,0 +1,90 @@
+"""Rows of a file as they stand, for a finished model: texts to predict, labelled rows to measure by.
+
+Promises: nothing is split, reordered or dropped as a duplicate; texts are cleaned and labels tidied
+exactly as in training; a file without the project's id column gets `<file>:<row number>` as ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from textmill.core.errors import DataError
+from textmill.core.progress import SILENT, Progress
+from textmill.core.types import Example
+from textmill.data.clean import clean_text
+from textmill.data.columns import label_name, row_ids, texts_of
+from textmill.data.config import CleanConfig, DataConfig
+from textmill.data.labels import tidy_label
+from textmill.data.read import Rows, read_rows
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """N rows of a file to predict on."""
+
+    rows: Rows
+    """All columns as given, to be written beside the predictions."""
+    ids: list[str]
+    """N ids, repeated ones too: the user's as they stand in the file, or `<file>:<row number>`."""
+    texts: list[str | None]
+    """N cleaned texts, None where there is none."""
+
+
+def load_unlabelled(path: str, config: DataConfig, base: Path, progress: Progress = SILENT) -> Unlabelled:
+    """Return the texts of a file in its order, one entry for each row; no label column is needed.
+
+    Args:
+        path: as `data.train` in the project file.
+        config: the `[data]` table that the model was trained with.
+        base: the folder that a relative path starts from.
+        progress: is told what had to be guessed.
+
+    Raises:
+        DataError: a missing file or text column, a value that is no text, a row that cannot be read.
+    """
+    rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
+    if config.id in rows.columns:
+        ids = ["" if value is None else str(value) for value in rows.columns[config.id]]
+    else:
+        ids = row_ids(rows, None)
+    return Unlabelled(rows, ids, _cleaned(rows, config.text, config.clean))
+
+
+def load_labelled(path: str, config: DataConfig, base: Path, progress: Progress = SILENT) -> list[Example]:
+    """Return the labelled rows of a file in its order; rows without text or label are left out and said.
+
+    Args:
+        path: as `data.train` in the project file.
+        config: the `[data]` table that the model was trained with.
+        base: the folder that a relative path starts from.
+        progress: is told what had to be guessed and what was left out.
+
+    Raises:
+        DataError: a missing file or column, a value that does not fit, an id twice, or no labelled row.
+    """
+    rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
+    ids = row_ids(rows, config.id if config.id in rows.columns else None)
+    texts = _cleaned(rows, config.text, config.clean)
+    spellings = [
+        label_name(value, rows, index) for index, value in enumerate(rows.column(config.label, "data.label"))
+    ]
+    examples = [
+        Example(row_id, text, (tidy_label(spelling),))
+        for row_id, text, spelling in zip(ids, texts, spellings, strict=True)
+        if text is not None and spelling is not None and tidy_label(spelling)
+    ]
+    if not examples:
+        raise DataError(
+            "There must be at least one row with text and label",
+            got=f"none among {len(rows)} rows of {path}",
+            fix="Check data.text and data.label.",
+        )
+    if len(examples) < len(rows):
+        progress.say(f"{path}: {len(rows) - len(examples)} rows without text or label are left out")
+    return examples
+
+
+def _cleaned(rows: Rows, column: str, config: CleanConfig) -> list[str | None]:
+    cleaned = [None if text is None else clean_text(text, config) for text in texts_of(rows, column)]
+    return [text if text and text.strip() else None for text in cleaned]
