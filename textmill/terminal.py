@@ -107,8 +107,10 @@ class _BarTask:
 
     def advance(self, num: int = 1, **figures: float) -> None:
         """Move the bar."""
-        shown = {"figures": _shown_figures(figures)} if figures else {}
-        self._bars.update(self._bar, advance=num, **shown)
+        if figures:
+            self._bars.update(self._bar, advance=num, figures=_shown_figures(figures))
+        else:
+            self._bars.update(self._bar, advance=num)
 
 
 def _new_bars(console: Any) -> Bars:

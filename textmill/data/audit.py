@@ -111,6 +111,39 @@ class Audit:
         """Return the table as plain JSON values."""
         return asdict(self)
 
+    def as_tables(self) -> list[Table]:
+        """Return rows, classes, lengths and findings for people."""
+        gone = ("missing_text", "missing_label", "duplicates", "conflicts", "leakage")
+        counts: list[tuple[object, ...]] = [("read", self.rows)]
+        counts += [(name.replace("_", " "), getattr(self, name).count) for name in gone]
+        counts += [(side, num) for side, num in self.sides.items()]
+        tables = [Table("Rows", ("", "rows"), counts)]
+        classes: list[tuple[object, ...]] = [
+            (name, found.rows, f"{found.share:.1%}", *found.sides.values())
+            for name, found in self.classes.items()
+        ]
+        tables.append(Table("Classes", ("class", "rows", "share", *self.sides), classes))
+        if self.lengths is not None:
+            spread: list[tuple[object, ...]] = [
+                ("mean", self.lengths.mean),
+                *self.lengths.percentiles.items(),
+            ]
+            spread.append((f"longer than {self.lengths.max_length}", f"{self.lengths.truncated_share:.2%}"))
+            tables.append(Table("Length in tokens", ("", "tokens"), spread))
+        if self.findings:
+            found_rows: list[tuple[object, ...]] = [(f.level, f.message, f.fix) for f in self.findings]
+            tables.append(Table("Findings", ("level", "what", "next step"), found_rows))
+        return tables
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table for people."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[object, ...]]
+
 
 def audit(splits: Splits, count_tokens: CountTokens | None, max_length: int) -> Audit:
     """Return the table and the findings of a data set.

@@ -19,7 +19,7 @@ from textmill.core.errors import DataError, ModelError, nearest
 from textmill.core.progress import SILENT, Progress
 from textmill.core.seeds import numpy_generator
 from textmill.core.types import Example, Predictor, Scores
-from textmill.evaluate.metrics import NUM_RESAMPLES, Classes, Metrics, measure
+from textmill.evaluate.metrics import NUM_RESAMPLES, Classes, Interval, Metrics, measure
 
 _CHUNK = 512  # rows between two steps of the progress bar
 
@@ -41,6 +41,21 @@ class Evaluation:
     def as_json(self) -> dict[str, Any]:
         """Return labels and metrics as plain values (rows are in predictions.parquet)."""
         return {"labels": list(self.labels), "seed": self.seed, "metrics": self.metrics.as_json()}
+
+    def as_lines(self) -> list[str]:
+        """Return what a person wants to know first."""
+        found = self.metrics
+        classes = (f"  {each.label}: F1 {each.f1:.3f}, {each.support} rows" for each in found.per_class)
+        return [
+            f"Accuracy {found.accuracy:.3f} (95 % {_span(found.accuracy_interval)}), "
+            f"macro-F1 {found.f1_macro:.3f} (95 % {_span(found.f1_macro_interval)}), "
+            f"calibration error {found.ece:.3f}, {found.rows} rows",
+            *classes,
+        ]
+
+
+def _span(interval: Interval) -> str:
+    return f"{interval.low:.3f} to {interval.high:.3f}"
 
 
 def evaluate(

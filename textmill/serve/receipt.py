@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from textmill.core.errors import DataError
 from textmill.core.files import write_json
 
 _MAX_REASONS = 10
@@ -95,6 +96,17 @@ class Receipt:
             "by_second": self._by_second(),
         }
 
+    def as_lines(self) -> list[str]:
+        """Return what a person wants to know first."""
+        by_version = ", ".join(f"{num} by version {each}" for each, num in sorted(self.by_version.items()))
+        latency = _quantiles([latency for _, latency in self._latencies])
+        return [
+            f"{self.sent} sent, {self.answered} answered, {self.failed} failed, {self.wrong} wrong",
+            f"{self.rate:.1f} answers/s ({by_version or 'none'})",
+            "Latency " + ", ".join(f"{name} {value:.1f} ms" for name, value in latency.items()),
+            *(f"  {count} x {reason}" for reason, count in self.reasons.most_common()),
+        ]
+
     def write(self, path: Path) -> None:
         """Write the receipt as JSON, atomically."""
         write_json(path, self.as_json())
@@ -114,3 +126,20 @@ def _quantiles(latencies: list[float]) -> dict[str, float]:
         return {}
     values = np.quantile(latencies, (0.5, 0.95, 0.99)) * 1000
     return {name: round(float(value), 3) for name, value in zip(("p50", "p95", "p99"), values, strict=True)}
+
+
+def texts_of_file(path: Path) -> list[str]:
+    """Return the lines of a text file that are not empty.
+
+    Raises:
+        DataError: no such file, not UTF-8, or no line with text.
+    """
+    try:
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as err:
+        raise DataError(
+            "The texts of a load must be lines of a UTF-8 file", got=f"{path} ({err})", fix="Name another."
+        ) from err
+    if not lines:
+        raise DataError("A load needs at least one text", got=f"{path} without any", fix="Name another file.")
+    return lines

@@ -1,0 +1,261 @@
+"""A model's answers outside training: on texts, on a file of texts, on labelled rows.
+
+Promises: answers stand in the order of the input, with the ids of the input, duplicates included; a
+row without text keeps its place with an empty answer; a class named `NA` or `null` is written as
+that name; cleaning is the one the model was trained with.
+What is not covered: answers over a network (`textmill.serve`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from textmill.core.errors import DataError, StoreError, UserError
+from textmill.core.files import write_atomic
+from textmill.core.machine import num_cpus
+from textmill.core.progress import SILENT, Progress
+from textmill.core.types import Predictor, Scores
+from textmill.data.clean import clean_text
+from textmill.data.config import CleanConfig
+from textmill.data.load import load_labelled, load_unlabelled
+from textmill.data.prepare import prepare
+from textmill.evaluate.evaluate import Evaluation, evaluate
+from textmill.model.files import load
+from textmill.model.predictor import TorchPredictor
+from textmill.pipeline import PROJECT, REPORT
+from textmill.project import Project, load_project
+from textmill.runtime.encoder import TextEncoder
+from textmill.runtime.open import open as open_bundle
+from textmill.store.registry import Store
+from textmill.train.best import FOLDER as MODEL
+
+_CHUNK = 512  # texts between two steps of the progress bar
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a model says to N texts."""
+
+    model: str
+    """Which model answered."""
+    labels: tuple[str, ...]
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    answered: tuple[str | None, ...]
+    """The label of each row; None where the row has no text."""
+    scores: tuple[tuple[float, ...] | None, ...]
+    output: Path | None = None
+    """The file they were written to."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answers, or only their number if they went to a file."""
+        facts: dict[str, Any] = {"model": self.model, "labels": list(self.labels), "rows": len(self.ids)}
+        if self.output is not None:
+            return {**facts, "output": str(self.output)}
+        return {**facts, "predictions": [self._row(place) for place in range(len(self.ids))]}
+
+    def as_lines(self) -> list[str]:
+        """Return one line a text, or where the file is."""
+        if self.output is not None:
+            return [f"{len(self.ids)} rows labelled by {self.model}: {self.output}"]
+        return [
+            f"{label} {max(scores):.3f}  {text}" if label is not None and scores else f"(no text)  {text!r}"
+            for label, scores, text in zip(self.answered, self.scores, self.texts, strict=True)
+        ]
+
+    def _row(self, place: int) -> dict[str, Any]:
+        scores = self.scores[place]
+        return {
+            "id": self.ids[place],
+            "label": self.answered[place],
+            "scores": None if scores is None else dict(zip(self.labels, scores, strict=True)),
+        }
+
+
+def predict_texts(
+    project: Project,
+    texts: Sequence[str] = (),
+    *,
+    source: str | None = None,
+    output: Path | None = None,
+    version: int | None = None,
+    run_folder: Path | None = None,
+    progress: Progress = SILENT,
+) -> Answers:
+    """Label texts, or all rows of a file.
+
+    Args:
+        project: says which store, and which columns of a file hold text and id.
+        texts: the texts, where no file is given.
+        source: a file, folder or `hf:` name with a text column.
+        output: a .csv, .jsonl or .parquet file to write.
+        version: a version of the store; None takes the live one, else the newest finished run.
+        run_folder: a run folder instead.
+        progress: who watches.
+
+    Raises:
+        UserError: no texts, no model, a missing column, or an unknown kind of output file.
+    """
+    write = None if output is None else _writer(output)
+    if (source is None) == (not texts):
+        raise DataError(
+            "Predicting needs either texts or a file",
+            got="both" if texts else "neither",
+            fix='Write textmill predict "a text", or textmill predict --input file.csv --output out.csv',
+        )
+    model = find_model(project, version=version, run_folder=run_folder)
+    config = project.config.data.model_copy(update={"clean": model.clean})
+    if source is None:
+        ids = [str(number) for number in range(1, len(texts) + 1)]
+        raw: list[str | None] = [clean_text(text, config.clean) for text in texts]
+    else:
+        rows = load_unlabelled(source, config, Path.cwd(), progress)
+        ids, raw = rows.ids, rows.texts
+    answers = _answer(model, ids, raw, progress)
+    if write is None or output is None:
+        return answers
+    write_atomic(output, write(answers))
+    return replace(answers, output=output)
+
+
+def evaluate_model(
+    project: Project,
+    *,
+    version: int | None = None,
+    run_folder: Path | None = None,
+    data: str | None = None,
+    progress: Progress = SILENT,
+) -> Evaluation:
+    """Measure a model on the project's untouched test rows, or on a labelled file.
+
+    Args:
+        project: says which store, data and columns.
+        version: a version of the store; None takes the live one, else the newest finished run.
+        run_folder: a run folder instead.
+        data: a labelled file instead of the test rows.
+        progress: who watches.
+
+    Raises:
+        UserError: no model, or rows that cannot be measured on.
+    """
+    model = find_model(project, version=version, run_folder=run_folder)
+    config = project.config.data.model_copy(update={"clean": model.clean})
+    progress.say(f"Model: {model.name}")
+    if data is None:
+        examples = prepare(config, project.folder, progress).test
+    else:
+        examples = load_labelled(data, config, Path.cwd(), progress)
+    return evaluate(model.predictor, examples, seed=project.config.train.seed, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that can answer."""
+
+    name: str
+    """As a person would call it."""
+    predictor: Predictor
+    clean: CleanConfig
+    """The cleaning it was trained with."""
+
+
+def find_model(project: Project, *, version: int | None = None, run_folder: Path | None = None) -> Model:
+    """Return a model: a run's, a version's, the live one, or the newest finished run's.
+
+    Raises:
+        StoreError: there is none.
+    """
+    if run_folder is None and version is None:
+        version = _live_version(project)
+        if version is None:
+            run_folder = _newest_finished(project)
+    if run_folder is not None:
+        clean = load_project(run_folder / PROJECT).config.data.clean
+        return Model(f"run {run_folder.name}", TorchPredictor(*load(run_folder / MODEL)), clean)
+    assert version is not None, "either a run or a version is known here"
+    bundle = Store(project.store_root, project.config.name).bundle(version)
+    bundle.verify()
+    predictor = open_bundle(bundle.path, project.config.serve.runtime, num_cpus())
+    return Model(f"version {version}", predictor, TextEncoder.open(bundle.path).clean)
+
+
+def _live_version(project: Project) -> int | None:
+    store = Store(project.store_root, project.config.name)
+    return store.state().live if store.path.is_dir() else None
+
+
+def _newest_finished(project: Project) -> Path:
+    runs = sorted(project.runs.iterdir()) if project.runs.is_dir() else []
+    for folder in reversed(runs):
+        if (folder / REPORT).exists():
+            return folder
+    raise StoreError(
+        "There must be a model: a live version or a finished run",
+        got=f"neither in {project.store_root} nor in {project.runs}",
+        fix="Make one with `textmill run`, or name one with --run or --version.",
+    )
+
+
+def _answer(model: Model, ids: Sequence[str], texts: Sequence[str | None], progress: Progress) -> Answers:
+    predictor = model.predictor
+    filled = [place for place, text in enumerate(texts) if text is not None and text.strip()]
+    parts: list[Scores] = []
+    with progress.task("predict", len(filled)) as task:
+        for start in range(0, len(filled), _CHUNK):
+            part = [str(texts[place]) for place in filled[start : start + _CHUNK]]
+            parts.append(predictor.scores(part))
+            task.advance(len(part))
+    labels: list[str | None] = [None] * len(ids)
+    scores: list[tuple[float, ...] | None] = [None] * len(ids)
+    for place, row in zip(filled, (row for part in parts for row in part), strict=True):
+        labels[place] = predictor.labels[int(row.argmax())]
+        scores[place] = tuple(float(value) for value in row)
+    shown = tuple(text or "" for text in texts)
+    return Answers(model.name, predictor.labels, tuple(ids), shown, tuple(labels), tuple(scores))
+
+
+def _writer(output: Path) -> Callable[[Answers], bytes]:
+    writers = {".csv": _as_csv, ".jsonl": _as_jsonl, ".parquet": _as_parquet}
+    if output.suffix not in writers:
+        raise UserError(
+            "The kind of the output file must be known by its ending",
+            got=repr(output.name),
+            fix=f"Use one of {', '.join(writers)}.",
+        )
+    return writers[output.suffix]
+
+
+def _as_csv(answers: Answers) -> bytes:
+    sink = io.StringIO()
+    table = csv.writer(sink, lineterminator="\n")
+    table.writerow(["id", "label", *(f"score:{label}" for label in answers.labels)])
+    for row_id, label, scores in zip(answers.ids, answers.answered, answers.scores, strict=True):
+        table.writerow([row_id, label, *(scores or [None] * len(answers.labels))])
+    return sink.getvalue().encode()
+
+
+def _as_jsonl(answers: Answers) -> bytes:
+    lines = (json.dumps(answers._row(place), ensure_ascii=False) for place in range(len(answers.ids)))
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def _as_parquet(answers: Answers) -> bytes:
+    columns: dict[str, Any] = {
+        "id": pa.array(answers.ids, pa.string()),
+        "label": pa.array(answers.answered, pa.string()),
+    }
+    for place, label in enumerate(answers.labels):
+        values = [None if row is None else row[place] for row in answers.scores]
+        columns[f"score:{label}"] = pa.array(values, pa.float32())
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, compression="zstd")
+    return sink.getvalue()

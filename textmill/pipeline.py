@@ -1,0 +1,268 @@
+"""The data's way in one function: from a labelled file to a model that may go live.
+
+`run` reads like the list of what textmill promises: prepare, train, evaluate, publish, promote.
+Each step is also a function of its own and can be called alone on what the step before left in the
+run folder.
+
+Promises: the test rows are never seen in training or in choosing the best state; a run folder holds
+all that is needed to publish it (the data may have moved away by then); what was written stays
+when a later step fails.
+What is not covered: serving (a server watches the store and swaps by itself), tables of predictions
+and checks (`answers.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from textmill.core.errors import ProjectError, StoreError
+from textmill.core.files import disk_faults, write_atomic
+from textmill.core.progress import SILENT, Progress
+from textmill.core.types import Example
+from textmill.data.audit import Audit, audit
+from textmill.data.prepare import Splits, prepare, survey
+from textmill.encode.tokenizer import Tokenizer, load_tokenizer
+from textmill.evaluate.evaluate import Evaluation, evaluate
+from textmill.evaluate.predictions import PREDICTIONS, read_predictions, write_predictions
+from textmill.evaluate.report import CARD, REPORT_JSON, write_report
+from textmill.model.baseline import baseline
+from textmill.model.build import build
+from textmill.model.files import load
+from textmill.model.predictor import TorchPredictor
+from textmill.project import Project, load_project
+from textmill.runtime.assemble import prepare_bundle
+from textmill.serve.gate import GateReport, promote
+from textmill.store.registry import Store
+from textmill.train.best import FOLDER as MODEL
+from textmill.train.hooks import EVENTS
+from textmill.train.loop import train
+from textmill.train.result import TrainResult
+
+PROJECT = "project.toml"
+REPORT = REPORT_JSON
+_BASELINE = "baseline.parquet"
+_NUM_GOLDEN = 16  # golden answers in a bundle: texts of every length, answered in well under a second
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: where it is, how the training went, how good it is on the test rows."""
+
+    folder: Path
+    training: TrainResult
+    evaluation: Evaluation
+    baseline: Evaluation
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the facts of the run as plain values."""
+        return {
+            "run": str(self.folder),
+            "training": self.training.as_json(),
+            "test": self.evaluation.as_json(),
+            "baseline": self.baseline.as_json(),
+        }
+
+    def as_lines(self) -> list[str]:
+        """Return what a person wants to know first."""
+        ours, plain = self.evaluation.metrics, self.baseline.metrics
+        return [
+            f"Accuracy {ours.accuracy:.3f}, macro-F1 {ours.f1_macro:.3f} on {ours.rows} test rows",
+            f"Baseline (TF-IDF + logistic regression): {plain.accuracy:.3f}, {plain.f1_macro:.3f}",
+            f"Report: {self.folder / 'report.html'}",
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `run` did: the run, the version it became, and the verdict of the gate."""
+
+    run: Run
+    version: int
+    gate: GateReport
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the facts as plain values."""
+        return {**self.run.as_json(), "version": self.version, "gate": self.gate.as_json()}
+
+    def as_lines(self) -> list[str]:
+        """Return what a person wants to know first."""
+        return [*self.run.as_lines(), *self.gate.as_lines()]
+
+
+def run(project: Project, *, resume: bool = False, progress: Progress = SILENT) -> Outcome:
+    """Train, evaluate, publish, and promote through the gate.
+
+    Args:
+        project: the loaded project file.
+        resume: go on with the newest unfinished run.
+        progress: who watches.
+
+    Raises:
+        UserError: the data, the model or the project is wrong.
+        TrainingGaveUp: no usable model came out.
+        GateRefused: the version is published but may not go live; the live one stays.
+    """
+    trained = train_run(project, resume=resume, progress=progress)
+    version = publish_run(trained.folder, progress=progress)
+    return Outcome(trained, version, promote_run(project, version, progress=progress))
+
+
+def check(project: Project, *, progress: Progress = SILENT) -> Audit:
+    """Look at the project's data before training, also at data that nothing can be trained on.
+
+    Raises:
+        UserError: the data cannot be read, or the tokenizer is not there.
+    """
+    config = project.config
+    tokenizer = load_tokenizer(config.model.backbone, config.encode.max_length)
+    splits = survey(config.data, project.folder, progress)
+    return audit(splits, tokenizer.count_tokens, tokenizer.max_length)
+
+
+def train_run(project: Project, *, resume: bool = False, progress: Progress = SILENT) -> Run:
+    """Train on the project's data, evaluate the best state on the test rows, write the report.
+
+    Raises:
+        UserError: the data, the model or the project is wrong.
+        TrainingGaveUp: no usable model came out.
+    """
+    config = project.config
+    folder = _newest_unfinished(project) if resume else _new_run(project)
+    splits = prepare(config.data, project.folder, progress)
+    classifier, tokenizer, notes = build(config.model, splits.labels, config.encode, config.train.seed)
+    for sentence in notes.sentences:
+        progress.say(sentence)
+    training = train(
+        classifier, tokenizer, splits, config.train, config.order, folder, resume=resume, progress=progress
+    )
+    plain = evaluate(baseline(splits.train), splits.test, seed=config.train.seed, progress=progress)
+    ours = evaluate(
+        TorchPredictor(classifier, tokenizer, training.device),
+        splits.test,
+        seed=config.train.seed,
+        progress=progress,
+    )
+    write_predictions(folder / _BASELINE, plain)
+    write_predictions(folder / PREDICTIONS, ours, splits.test)
+    write_report(
+        folder,
+        project=config.model_dump(mode="json"),
+        data=_data_facts(splits, tokenizer),
+        evaluation=ours,
+        baseline=plain,
+        examples=splits.test,
+        events=folder / EVENTS,
+        lengths=tokenizer.count_tokens([example.text for example in splits.train]),
+        max_length=tokenizer.max_length,
+    )
+    return Run(folder, training, ours, plain)
+
+
+def publish_run(folder: Path, *, progress: Progress = SILENT) -> int:
+    """Publish a run's best model as the next version of its store; it does not go live by that.
+
+    Args:
+        folder: a finished run folder; the store is the one its project file names.
+        progress: who watches.
+
+    Raises:
+        StoreError: the run is not finished, or the disk cannot take the version.
+    """
+    if not (folder / REPORT).exists():
+        raise StoreError(
+            "Only a finished run can be published",
+            got=f"{folder}, which has no {REPORT}",
+            fix="Finish it with `textmill train --resume`, or name another run folder.",
+        )
+    project = load_project(folder / PROJECT)
+    config = project.config
+    classifier, tokenizer = load(folder / MODEL)
+    evaluation = read_predictions(folder / PREDICTIONS)
+    rows = _rows_of(folder / PREDICTIONS)
+    store = Store(project.store_root, config.name)
+    with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder) as staging:
+        source = Path(staging) / "bundle"
+        facts = prepare_bundle(
+            source,
+            classifier,
+            tokenizer,
+            clean=config.data.clean,
+            golden_texts=[row.text for row in rows[:_NUM_GOLDEN]],
+            gate_rows=rows[: config.gate.rows],
+            metrics={"accuracy": evaluation.metrics.accuracy, "f1_macro": evaluation.metrics.f1_macro},
+            extra=[folder / PROJECT, folder / REPORT, folder / CARD],
+            data_fingerprint=_fingerprint(folder),
+            parent=store.state().live if store.path.is_dir() else None,
+            progress=progress,
+        )
+        return store.publish(source, facts, progress)
+
+
+def promote_run(
+    project: Project, version: int, *, force: bool = False, progress: Progress = SILENT
+) -> GateReport:
+    """Make a version live if it passes the gate of the project.
+
+    Raises:
+        GateRefused: it does not; the live version stays.
+        StoreError: there is no such version, or it is damaged.
+    """
+    store = Store(project.store_root, project.config.name)
+    return promote(store, version, project.config.gate, force=force, progress=progress)
+
+
+def _new_run(project: Project) -> Path:
+    stamp = datetime.now().astimezone().strftime("%Y-%m-%dT%H-%M-%S")
+    with disk_faults(project.runs):
+        project.runs.mkdir(parents=True, exist_ok=True)
+        for number in range(1, 1000):
+            folder = project.runs / (stamp if number == 1 else f"{stamp}-{number}")
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                # Another run began in the same second.
+                continue
+            write_atomic(folder / PROJECT, project.as_toml())
+            return folder
+    raise AssertionError("a thousand runs in one second")
+
+
+def _newest_unfinished(project: Project) -> Path:
+    runs = sorted(project.runs.iterdir()) if project.runs.is_dir() else []
+    for folder in reversed(runs):
+        if (folder / PROJECT).exists() and not (folder / REPORT).exists():
+            return folder
+    raise ProjectError(
+        "Resuming needs an unfinished run",
+        got=f"{len(runs)} finished runs in {project.runs}",
+        fix="Start a new one without --resume.",
+    )
+
+
+def _data_facts(splits: Splits, tokenizer: Tokenizer) -> dict[str, Any]:
+    found = audit(splits, tokenizer.count_tokens, tokenizer.max_length).as_json()
+    return {
+        **splits.report.as_json(),
+        "fingerprint": splits.fingerprint,
+        "findings": found["findings"],
+    }
+
+
+def _fingerprint(folder: Path) -> str:
+    report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+    return str(report["data"]["fingerprint"])
+
+
+def _rows_of(predictions: Path) -> list[Example]:
+    table = pq.read_table(predictions, columns=["id", "text", "truth"])
+    return [
+        Example(row_id, text, (label,))
+        for row_id, text, label in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    ]
