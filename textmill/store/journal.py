@@ -21,7 +21,9 @@ from textmill.core.files import append_line, disk_faults
 
 JOURNAL = "journal.jsonl"
 
-What = Literal["published", "live", "rollback", "gate", "channel", "pin", "unpin", "ban", "unban", "prune"]
+What = Literal[
+    "published", "live", "rollback", "gate", "refused", "channel", "pin", "unpin", "ban", "unban", "prune"
+]
 
 
 class Entry(Config):

@@ -1,0 +1,43 @@
+import pytest
+
+from tests.store.sources import FACTS, make_source
+from textmill.core.errors import StoreError
+from textmill.store.registry import Store
+from textmill.store.show import list_versions, show_version
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "store", "m")
+    source = make_source(tmp_path / "source")
+    for _ in range(3):
+        store.publish(source, FACTS)
+    store.set_live(1, "first")
+    store.set_live(2, "better")
+    store.pin(1)
+    store.ban(3, "slow")
+    return store
+
+
+def test_each_version_is_listed_with_what_it_is_now(store):
+    rows = list_versions(store)
+    assert [row["status"] for row in rows] == ["previous, pinned", "live", "banned (slow)"]
+    assert rows[0]["metrics"] == "accuracy 0.500"
+
+
+def test_a_damaged_version_is_listed_with_its_fault(store):
+    manifest = store.path / "versions" / "2" / "manifest.json"
+    manifest.chmod(0o644)
+    manifest.write_text("{}")
+    rows = list_versions(store)
+    assert rows[1]["created"].startswith("damaged")
+    assert rows[0]["size_bytes"] > 0
+
+
+def test_showing_a_version_checks_its_files(store):
+    facts = show_version(store, 1)
+    assert facts["files"] == {"empty.json": 0, "model.onnx": 350, "model/config.json": 19}
+    (store.path / "versions" / "1" / "empty.json").chmod(0o644)
+    (store.path / "versions" / "1" / "empty.json").write_text("x")
+    with pytest.raises(StoreError, match="empty"):
+        show_version(store, 1)

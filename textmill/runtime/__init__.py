@@ -1,0 +1,1 @@
+"""A bundle opened for answers: ONNX Runtime or torch, and the checks that both say the same."""
