@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
@@ -93,20 +96,17 @@ def save_checkpoint(
     final = root / f"step-{counters.step:08d}"
     staged = root / f".{final.name}"
     with disk_faults(staged):
-        shutil.rmtree(staged, ignore_errors=True)
-        staged.mkdir(parents=True)
-        _write_tensors(staged / _MODEL, dict(classifier.state_dict()))
-        _write_tensors(staged / _TRAINING, _training_tensors(optimizer))
-        manifest = {
-            "counters": asdict(counters),
-            "identity": identity,
-            "sha256": {name: sha256_file(staged / name) for name in (_MODEL, _TRAINING)},
-        }
-        write_json(staged / _MANIFEST, manifest)
-        mode = (staged / _MANIFEST).stat().st_mode
-        for name in (_MODEL, _TRAINING):
-            (staged / name).chmod(mode)  # safetensors writes 0600, whatever the umask allows
-        fsync_tree(staged)
+        for leftover in root.glob(".step-*"):  # of a kill while writing
+            shutil.rmtree(leftover)
+        try:
+            staged.mkdir(parents=True)
+            _write_tensors(staged / _MODEL, dict(classifier.state_dict()))
+            _write_tensors(staged / _TRAINING, _training_tensors(optimizer))
+            _write_manifest(staged, counters, identity)
+            fsync_tree(staged)
+        except BaseException:
+            shutil.rmtree(staged, ignore_errors=True)
+            raise
         if final.exists():  # a damaged one, or one beyond the step that was resumed from
             shutil.rmtree(final)
         staged.rename(final)
@@ -157,6 +157,26 @@ def _training_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tenso
     return tensors
 
 
+def _write_manifest(folder: Path, counters: Counters, identity: dict[str, Any]) -> None:
+    manifest = {
+        "counters": asdict(counters),
+        "identity": identity,
+        "sha256": {name: sha256_file(folder / name) for name in (_MODEL, _TRAINING)},
+    }
+    write_json(folder / _MANIFEST, manifest)
+    mode = (folder / _MANIFEST).stat().st_mode
+    for name in (_MODEL, _TRAINING):
+        (folder / name).chmod(mode)  # safetensors writes 0600, whatever the umask allows
+
+
 def _write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
     # safetensors refuses tensors that share memory (tied weights): each one gets its own copy.
-    save_file({name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, path)
+    copies = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    try:
+        save_file(copies, path)
+    except SafetensorError as err:
+        # A full disk comes as text from Rust: "... No space left on device (os error 28)".
+        found = re.search(r"os error (\d+)", str(err))
+        if found is None:
+            raise
+        raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from err

@@ -73,8 +73,8 @@ class TrainConfig(Config):
     def row_limit(self) -> int:
         """Rows of a batch at most.
 
-        Twice the batch size: on movie reviews (mean 27 tokens) it is reached by 1 batch in 10, all of
-        texts below 14 tokens; without it one batch would hold 170 rows of five tokens, one step
-        for what would be five.
+        Twice the batch size: of movie reviews (mean 27 tokens, budget 857) it cuts 1 batch in 20, those
+        of the shortest texts, which would hold up to 95 rows, and costs no padding (2.2 % either way);
+        a bound of 32 would cut 4 in 10 and make 13 % more steps.
         """
         return self.max_rows or 2 * self.batch_size

@@ -161,8 +161,9 @@ def _watch_steps(parts: Parts, counters: Counters, progress: Progress, hooks: Se
         task.advance(counters.step)
         watchers: list[Hook] = [events, ProgressHook(task), *hooks]
         if parts.config.tensorboard:
-            board = TensorBoardHook(parts.run_dir / "tensorboard", counters.step + 1)
-            watchers.append(stack.enter_context(closing(board)))
+            watchers.append(TensorBoardHook(parts.run_dir / "tensorboard", counters.step + 1))
+        for watcher in watchers[1:]:
+            stack.callback(watcher.close)
         _train_steps(parts, counters, events, watchers)
 
 
