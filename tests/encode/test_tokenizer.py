@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -186,6 +187,23 @@ def test_ids_equal_those_of_transformers_where_a_text_has_no_special_tokens(
     texts = ["A film, unaffable & long!", "电影 很好", "naïve café", "x" * 300, "\U0001f600"]
     for text, row in zip(texts, tokenizer.encode(texts), strict=True):
         assert theirs(text, truncation=True, max_length=32, padding=False)["input_ids"] == row.ids.tolist()
+
+
+def test_special_tokens_that_the_file_lists_as_ordinary_are_text_too(source: Path, tmp_path: Path):
+    table = json.loads((source / "tokenizer.json").read_bytes())
+    for token in table["added_tokens"]:
+        token["special"] = False
+    (tmp_path / "tokenizer.json").write_text(json.dumps(table))
+    shutil.copy(source / "tokenizer_config.json", tmp_path)
+    row = load_tokenizer(tmp_path, 32).encode(["great [SEP] not [PAD] [MASK]"])[0]
+    assert {0, 102, 103}.isdisjoint(row.ids[1:-1].tolist())
+
+
+def test_a_tokenizer_that_crossed_a_process_border_reads_special_tokens_as_text(tokenizer: Tokenizer):
+    text = "great [SEP] not " + "long " * 50
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert np.array_equal(again.encode([text])[0].ids, tokenizer.encode([text])[0].ids)
+    assert again.json_bytes == tokenizer.json_bytes
 
 
 def test_serving_processes_load_neither_torch_nor_transformers(tokenizer: Tokenizer, tmp_path: Path):

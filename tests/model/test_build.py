@@ -174,9 +174,10 @@ def test_an_architecture_gets_the_numbers_asked_for():
     assert tokenizer.max_length == 100
 
 
-def test_roberta_from_scratch_has_room_for_every_position():
-    roberta = ArchitectureConfig(model_type="roberta", layers=1, hidden_size=32, heads=2, max_positions=40)
-    classifier, tokenizer = toy_classifier(architecture=roberta)
+@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "distilbert"])
+def test_from_scratch_there_is_room_for_every_position(kind: str):
+    small = ArchitectureConfig(model_type=kind, layers=1, hidden_size=32, heads=2, max_positions=40)
+    classifier, tokenizer = toy_classifier(architecture=small)
     assert tokenizer.max_length == 40
     row = tokenizer.encode(["word " * 100])[0]
     ids = torch.from_numpy(row.ids).long()[None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import warnings
 from pathlib import Path
 from typing import get_args
@@ -20,6 +21,7 @@ from textmill.core.types import Predictor
 from textmill.encode.config import EncodeConfig
 from textmill.model.build import build
 from textmill.model.config import ArchitectureConfig, ModelConfig, Pooling
+from textmill.model.files import save
 from textmill.model.predictor import TorchPredictor
 
 _TEXTS = [example.text for example in toy_examples(33)]
@@ -121,6 +123,18 @@ def test_xlnet_pads_left_and_its_token_for_the_text_is_the_last(tmp_path: Path):
     assert tokenizer.tokens("great film")[-1] == "<cls>"
     assert classifier.pool.pooling == "last"
     assert "lm_loss" in notes.sentences[0]
+    _scores_are_stable(TorchPredictor(classifier, tokenizer))
+
+
+@pytest.mark.parametrize("pooling", get_args(Pooling))
+def test_a_bert_that_pads_left_counts_positions_from_its_first_token(tmp_path: Path, pooling: Pooling):
+    save(*toy_classifier(), tmp_path / "model")
+    (tmp_path / "model" / "tokenizer_settings.json").unlink()
+    path = tmp_path / "model" / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "padding_side": "left"}))
+    config = ModelConfig(backbone=str(tmp_path / "model"), pooling=pooling)
+    classifier, tokenizer, _ = build(config, ("a", "b"), EncodeConfig(max_length=64), seed=0)
+    assert tokenizer.pad_side == "left"
     _scores_are_stable(TorchPredictor(classifier, tokenizer))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,21 @@ def test_a_folder_that_cannot_be_written_is_a_store_error(tmp_path: Path):
     with pytest.raises((StoreError, NotADirectoryError)):
         save(classifier, tokenizer, tmp_path / "file" / "model")
     assert (tmp_path / "file").read_text() == "not a folder"
+
+
+@pytest.mark.parametrize("limit", [1_000, 1_000_000])
+def test_a_full_disk_is_a_store_error_and_the_older_model_stays(tmp_path: Path, limit: int):
+    save(*toy_classifier(), tmp_path / "model")
+    classifier, tokenizer = toy_classifier(("x", "y"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        with pytest.raises(StoreError, match="File too large"):
+            save(classifier, tokenizer, tmp_path / "model")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert read_labels(tmp_path / "model") == ("class0", "class1")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_no_pickle_is_written(tmp_path: Path):

@@ -19,13 +19,8 @@ from textmill.encode.padding import PadSide
 
 _OFFSET_TYPES = frozenset(
     {
-        "roberta",
-        "xlm-roberta",
-        "xlm-roberta-xl",
-        "camembert",
-        "roberta-prelayernorm",
-        "longformer",
-        "data2vec-text",
+        *("roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "longformer"),
+        *("data2vec-text", "mpnet", "ibert", "luke", "esm", "xmod", "markuplm"),
     }
 )
 """Models whose positions start after the pad id (fairseq's rule): 514 positions hold 512 tokens."""
@@ -72,14 +67,19 @@ def read_table(path: Path) -> dict[str, Any]:
     return table
 
 
+def position_offset(model_type: str, pad_id: int) -> int:
+    """Return how many positions a model leaves unused before the first token."""
+    # MPNet counts from a pad id of 1 whatever its config says.
+    return max(pad_id, 1) + 1 if model_type in _OFFSET_TYPES else 0
+
+
 def position_limit(config: Mapping[str, Any]) -> int | None:
     """Return the tokens a model has positions for, by its config.json; None if it has no limit."""
     for key in _POSITION_KEYS:
         positions = config.get(key)
         if isinstance(positions, int) and 0 < positions < _NO_LIMIT:
-            if config.get("model_type") in _OFFSET_TYPES:
-                return positions - int(config.get("pad_token_id") or 0) - 1
-            return positions
+            offset = position_offset(str(config.get("model_type")), int(config.get("pad_token_id") or 0))
+            return positions - offset
     return None
 
 
@@ -99,6 +99,13 @@ def pad_side_of(config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]) 
     kind = str(tokenizer_config.get("tokenizer_class") or "")
     is_left = config.get("model_type") == "xlnet" or kind.startswith(_LEFT_BY_CLASS)
     return "left" if is_left else "right"
+
+
+def special_names(tokenizer_config: Mapping[str, Any]) -> frozenset[str]:
+    """Return the tokens that have a role (pad, cls, sep, mask, ...) by tokenizer_config.json."""
+    values = [value for key, value in tokenizer_config.items() if key.endswith("_token")]
+    tokens = [value.get("content") if isinstance(value, dict) else value for value in values]
+    return frozenset(token for token in tokens if isinstance(token, str))
 
 
 def pad_token_of(tokenizer_config: Mapping[str, Any]) -> str | None:

@@ -13,6 +13,7 @@ What is not covered: slow tokenizers without a fast form (transformers then says
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -34,6 +35,7 @@ from textmill.encode.settings import (
     pad_token_of,
     read_table,
     reads_type_ids,
+    special_names,
 )
 from textmill.encode.source import find_source
 
@@ -64,7 +66,8 @@ class Tokenizer:
         self.settings = settings
         self.notes = tuple(notes)
         """Sentences that the user should read (a length limit that was lowered)."""
-        self._whole = _working_copy(self._files[_VOCABULARY])
+        self._cutting = self._working_copy()
+        self._cutting.enable_truncation(self.max_length)
 
     @classmethod
     def from_file(
@@ -100,7 +103,9 @@ class Tokenizer:
         length, note = decide_max_length(max_length, model_config, tokenizer_config)
         settings = TokenizerSettings(
             max_length=length,
-            pad_id=_find_pad_id(_working_copy(files[_VOCABULARY]), model_config, tokenizer_config),
+            pad_id=_find_pad_id(
+                _working_copy(files[_VOCABULARY], frozenset()), model_config, tokenizer_config
+            ),
             pad_side=pad_side_of(model_config, tokenizer_config),
             has_type_ids=reads_type_ids(model_config, tokenizer_config),
         )
@@ -129,13 +134,13 @@ class Tokenizer:
     @property
     def vocab_size(self) -> int:
         """One more than the highest id, added tokens included."""
-        return max(self._whole.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        return max(self._cutting.get_vocab(with_added_tokens=True).values(), default=-1) + 1
 
     @property
     def cls_is_last(self) -> bool:
         """Whether the token that stands for the whole text comes last, as in XLNet."""
-        special: list[int] = self._whole.encode("").ids
-        tokens = [self._whole.id_to_token(index) for index in special]
+        special: list[int] = self._cutting.encode("").ids
+        tokens = [self._cutting.id_to_token(index) for index in special]
         return len(tokens) > 1 and tokens[-1] in _CLS_TOKENS and tokens[0] not in _CLS_TOKENS
 
     @property
@@ -144,10 +149,9 @@ class Tokenizer:
         return self._files[_VOCABULARY]
 
     @cached_property
-    def _cutting(self) -> tokenizers.Tokenizer:
-        cutting = _working_copy(self._files[_VOCABULARY])
-        cutting.enable_truncation(self.max_length)
-        return cutting
+    def _whole(self) -> tokenizers.Tokenizer:
+        # A second copy, made only where lengths are counted: switching one copy to and fro is not thread-safe.
+        return self._working_copy()
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
         """Return the ids of each text, cut to `max_length` (a pair: the longer part first).
@@ -177,6 +181,14 @@ class Tokenizer:
         for name, content in self._files.items():
             write_atomic(folder / name, content)
         write_json(folder / _SETTINGS, self.settings.model_dump())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Cross a process border as files: the library's own pickle forgets that special tokens are text."""
+        return (Tokenizer, (self._files, self.settings, self.notes))
+
+    def _working_copy(self) -> tokenizers.Tokenizer:
+        names = special_names(json.loads(self._files.get("tokenizer_config.json", b"{}")))
+        return _working_copy(self._files[_VOCABULARY], names)
 
     def _row(self, row: tokenizers.Encoding) -> Encoded:
         ids = np.array(row.ids or [self.pad_id], dtype=np.int32)
@@ -230,7 +242,7 @@ def _no_tokenizer(folder: Path, reason: str) -> ModelError:
     )
 
 
-def _working_copy(content: bytes) -> tokenizers.Tokenizer:
+def _working_copy(content: bytes, special: frozenset[str]) -> tokenizers.Tokenizer:
     try:
         working = tokenizers.Tokenizer.from_str(content.decode())
     except Exception as err:
@@ -245,6 +257,12 @@ def _working_copy(content: bytes) -> tokenizers.Tokenizer:
     working.no_padding()
     # A user's "[SEP]" is text. This flag is not part of the file, so it is set on each load.
     working.encode_special_tokens = True
+    # Some files list [SEP] and its kin as ordinary added tokens, for which the flag does nothing.
+    framing = set(working.encode("", "").ids)
+    for index, token in working.get_added_tokens_decoder().items():
+        if not token.special and (index in framing or token.content in special):
+            token.special = True
+            working.add_special_tokens([token])
     return working
 
 

@@ -24,6 +24,7 @@ from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
 from textmill.core.errors import ModelError, nearest
+from textmill.encode.settings import position_offset
 from textmill.model.config import ArchitectureConfig
 
 _MOST = 0.5
@@ -148,6 +149,16 @@ def takes_type_ids(encoder: nn.Module) -> bool:
     return "token_type_ids" in inspect.signature(encoder.forward).parameters
 
 
+def takes_positions(encoder: nn.Module) -> bool:
+    """Return whether the encoder counts positions from the left edge and lets the caller count instead.
+
+    RoBERTa types count their own from the first token that is not the pad.
+    """
+    assert isinstance(encoder, transformers.PreTrainedModel)
+    own = position_offset(encoder.config.model_type, 0) > 0
+    return not own and "position_ids" in inspect.signature(encoder.forward).parameters
+
+
 def hidden_size(encoder: nn.Module) -> int:
     """Return H, the width of the encoder's output."""
     assert isinstance(encoder, transformers.PreTrainedModel)
@@ -209,7 +220,6 @@ def _refuse_maskless(encoder: nn.Module, name: str) -> None:
 
 def _architecture_settings(arch: ArchitectureConfig, vocab_size: int, pad_id: int) -> dict[str, Any]:
     default = transformers.AutoConfig.for_model(arch.model_type)
-    offset = pad_id + 1 if arch.model_type in ("roberta", "xlm-roberta", "camembert", "longformer") else 0
     wide = arch.intermediate_size or 4 * arch.hidden_size
     wanted: dict[str, bool | int | float | str] = {
         "vocab_size": vocab_size,
@@ -217,7 +227,7 @@ def _architecture_settings(arch: ArchitectureConfig, vocab_size: int, pad_id: in
         "num_hidden_layers": arch.layers,
         "hidden_size": arch.hidden_size,
         "num_attention_heads": arch.heads,
-        "max_position_embeddings": arch.max_positions + offset,
+        "max_position_embeddings": arch.max_positions + position_offset(arch.model_type, pad_id),
         # One idea, three names: BERT, DistilBERT, XLNet.
         "intermediate_size": wide,
         "hidden_dim": wide,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from textmill.encode.padding import PadSide
-from textmill.model.backbone import hidden_size, takes_type_ids
+from textmill.model.backbone import hidden_size, takes_positions, takes_type_ids
 from textmill.model.config import ModelConfig
 from textmill.model.heads import Head
 from textmill.model.pooling import Pool
@@ -51,6 +51,8 @@ class Classifier(nn.Module):
         self.pad_side: PadSide = pad_side
         self.cls_is_last = cls_is_last
         self.reads_type_ids = takes_type_ids(encoder)
+        # With the padding on the left, position 0 must be the first token, not the first pad.
+        self.counts_positions = pad_side == "left" and takes_positions(encoder)
         self.encoder = encoder
         self.pool = Pool(config.pooling, max_length, pad_side, cls_is_last)
         width = hidden_size(encoder)
@@ -69,6 +71,8 @@ class Classifier(nn.Module):
             token_type_ids: (B, T) int64, for backbones that have them.
         """
         extra = {"token_type_ids": token_type_ids} if self.reads_type_ids else {}
+        if self.counts_positions:
+            extra["position_ids"] = (attention_mask.cumsum(1) - 1).clamp(min=0)
         output = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **extra)
         pooled = self.pool(output.last_hidden_state, attention_mask)
         logits: Tensor = self.head(pooled).float()

@@ -6,13 +6,16 @@
     head.safetensors                     the head's weights
     textmill.json                        labels, `[model]`, facts from the caller
 
-Promises: a folder appears whole or not at all; file modes are those the umask allows.
+Promises: a folder appears whole or not at all; when one replaces another, both exist until the new
+one is in place (between two renames a reader may find none); file modes are those the umask allows.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +53,7 @@ def save(
         StoreError: no room, or a forbidden folder; an older folder is then untouched.
     """
     staging = folder.with_name(f".staging-{folder.name}-{os.getpid()}-{os.urandom(4).hex()}")
-    with disk_faults(folder):
+    with disk_faults(folder), _disk_faults_of_safetensors():
         try:
             staging.mkdir(parents=True)
             save_encoder(classifier.encoder, staging)
@@ -60,12 +63,10 @@ def save(
             write_json(staging / _DESCRIPTION, _describe(classifier, facts or {}))
             _obey_umask(staging)
             fsync_tree(staging)
-            remove_tree(folder)
-            staging.rename(folder)
+            _put_in_place(staging, folder)
         except BaseException:
             remove_tree(staging)
             raise
-        fsync_folder(folder.parent)
 
 
 def load(folder: Path) -> tuple[Classifier, Tokenizer]:
@@ -133,6 +134,33 @@ def _read_description(folder: Path) -> dict[str, Any]:
             fix="Use the textmill version that wrote it.",
         )
     return table
+
+
+def _put_in_place(staging: Path, folder: Path) -> None:
+    """Swap folders by two renames; nothing is deleted before the new one stands."""
+    old = staging.with_name(staging.name.replace(".staging-", ".old-", 1))
+    if folder.exists():
+        folder.rename(old)
+    try:
+        staging.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
+    fsync_folder(folder.parent)
+    remove_tree(old)
+
+
+@contextlib.contextmanager
+def _disk_faults_of_safetensors() -> Iterator[None]:
+    """Give safetensors' own error for a full disk back as the OSError that it was."""
+    try:
+        yield
+    except SafetensorError as err:
+        number = re.search(r"os error (\d+)", str(err))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from err
 
 
 def _obey_umask(folder: Path) -> None:
