@@ -2,7 +2,7 @@ import pytest
 
 from tests.runtime.bundles import prepare_toy_bundle
 from textmill.core.errors import StoreError
-from textmill.runtime.golden import Golden, check_golden, make_golden, read_golden, write_golden
+from textmill.runtime.golden import Golden, GoldenRow, check_golden, make_golden, read_golden, write_golden
 from textmill.runtime.open import open as open_bundle
 from textmill.store.registry import Store
 
@@ -53,4 +53,5 @@ def test_a_damaged_file_is_told(tmp_path, content):
 
 
 def test_the_tolerance_is_part_of_the_file():
-    assert Golden(labels=("a",), rows=()).tolerance == 1e-3
+    row = GoldenRow(text="a", scores=(1.0,))
+    assert Golden(labels=("a",), rows=(row,)).tolerance == 1e-3

@@ -52,7 +52,7 @@ class Golden(Config):
     """The C class names, in the order of the scores."""
     tolerance: float = Field(default=TOLERANCE, gt=0)
     """How far a probability may be off."""
-    rows: tuple[GoldenRow, ...]
+    rows: tuple[GoldenRow, ...] = Field(min_length=1)
     """Texts with answers."""
 
 
