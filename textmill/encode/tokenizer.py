@@ -150,7 +150,8 @@ class Tokenizer:
 
     @cached_property
     def _whole(self) -> tokenizers.Tokenizer:
-        # A second copy, made only where lengths are counted: switching one copy to and fro is not thread-safe.
+        # A second copy, made only where lengths are counted: switching one copy to and fro is not
+        # thread-safe.
         return self._working_copy()
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
