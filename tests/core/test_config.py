@@ -1,3 +1,5 @@
+from typing import Annotated, Literal
+
 import pytest
 from pydantic import Field
 
@@ -15,6 +17,8 @@ class Outer(Config):
     """A name."""
     train: Inner = Inner()
     """A table."""
+    size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
+    """A value of two kinds."""
     extra: Inner | None = None
     """A table that may be absent."""
 
@@ -32,6 +36,11 @@ def test_an_unknown_key_in_an_optional_table_names_its_neighbours():
 def test_a_value_out_of_range_names_key_and_value():
     with pytest.raises(ProjectError, match=r"'train.lr'.*greater than 0.*but got -1"):
         parse_config(Outer, {"name": "a", "train": {"lr": -1}}, "p.toml")
+
+
+def test_a_value_of_two_kinds_is_one_fault_with_both_rules():
+    with pytest.raises(ProjectError, match=r"key 'size' in .*'auto', or .*greater than.*got 0\. Change size"):
+        parse_config(Outer, {"name": "a", "size": 0}, "p.toml")
 
 
 def test_a_missing_key_is_named():

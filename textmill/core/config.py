@@ -43,27 +43,33 @@ def parse_config(kind: type[C], table: Mapping[str, Any], where: str) -> C:
     try:
         return kind.model_validate(table)
     except ValidationError as err:
-        faults = err.errors()
-        first = faults[0]
-        more = "" if len(faults) == 1 else f" ({len(faults)} faults: {_list_keys(faults)})"
-        key = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            raise ProjectError(
-                f"Every key in {where} must be known",
-                got=f"the unknown key {key!r}{more}",
-                fix=nearest(str(first["loc"][-1]), _keys_at(kind, first["loc"][:-1])),
-            ) from err
-        if first["type"] == "missing":
-            raise ProjectError(
-                f"The key {key!r} is needed in {where}",
-                got=f"a file without it{more}",
-                fix=f"Add {key} = ... to {where}.",
-            ) from err
-        raise ProjectError(
-            f"The key {key!r} in {where} must fit its rule ({first['msg'].lower()})",
-            got=f"{_shown(first['input'])}{more}",
-            fix=f"Change {key}; `textmill schema` prints every key with its rule.",
-        ) from err
+        raise _explain(kind, err.errors(), where) from err
+
+
+def _explain(kind: type[BaseModel], faults: Sequence[Any], where: str) -> ProjectError:
+    """Return one error for all faults; a value of a union is one fault with several rules."""
+    rules: dict[str, list[str]] = {}
+    for fault in faults:
+        rules.setdefault(_key(kind, fault["loc"]), []).append(fault["msg"].lower())
+    key, fault = next(iter(rules)), faults[0]
+    more = "" if len(rules) == 1 else f" ({len(rules)} faults: {', '.join(rules)})"
+    if fault["type"] == "extra_forbidden":
+        return ProjectError(
+            f"Every key in {where} must be known",
+            got=f"the unknown key {key!r}{more}",
+            fix=nearest(str(fault["loc"][-1]), _keys_at(kind, fault["loc"][:-1])),
+        )
+    if fault["type"] == "missing":
+        return ProjectError(
+            f"The key {key!r} is needed in {where}",
+            got=f"a file without it{more}",
+            fix=f"Add {key} = ... to {where}.",
+        )
+    return ProjectError(
+        f"The key {key!r} in {where} must fit its rule ({', or '.join(rules[key])})",
+        got=f"{_shown(fault['input'])}{more}",
+        fix=f"Change {key}; `textmill schema` prints every key with its rule.",
+    )
 
 
 def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -104,21 +110,34 @@ def _plain_value(text: str) -> Any:
         return text
 
 
+def _key(kind: type[BaseModel], path: Sequence[str | int]) -> str:
+    """Return the key as the file spells it, without the names of union branches that pydantic adds."""
+    parts = []
+    for part in path:
+        parts.append(str(part))
+        inner = _table_of(kind, part)
+        if inner is None:
+            break
+        kind = inner
+    return ".".join(parts)
+
+
 def _keys_at(kind: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     for part in path:
-        field = kind.model_fields.get(str(part))
-        if field is None:
+        inner = _table_of(kind, part)
+        if inner is None:
             return []
-        candidates = [field.annotation, *get_args(field.annotation)]
-        nested = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
-        if not nested:
-            return []
-        kind = nested[0]
+        kind = inner
     return list(kind.model_fields)
 
 
-def _list_keys(faults: Sequence[Any]) -> str:
-    return ", ".join(".".join(str(part) for part in fault["loc"]) for fault in faults)
+def _table_of(kind: type[BaseModel], part: str | int) -> type[BaseModel] | None:
+    field = kind.model_fields.get(str(part))
+    if field is None:
+        return None
+    candidates = [field.annotation, *get_args(field.annotation)]
+    nested = [each for each in candidates if isinstance(each, type) and issubclass(each, BaseModel)]
+    return nested[0] if nested else None
 
 
 def _shown(value: object, limit: int = 120) -> str:
