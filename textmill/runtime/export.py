@@ -108,11 +108,12 @@ def check_parity(
     """
     session = open_session(graph, num_cpus())
     lengths = (*GRID_LENGTHS, tokenizer.max_length)
+    vocab_size = tokenizer.vocab_size
     worst = 0.0
     with progress.task("check the ONNX graph", len(GRID_ROWS) * len(lengths)) as task:
         for rows in GRID_ROWS:
             for length in lengths:
-                arrays = _grid_batch(tokenizer, rows, length)
+                arrays = _grid_batch(tokenizer, vocab_size, rows, length)
                 with torch.inference_mode():
                     expected = classifier(**_tensors(arrays)).numpy()
                 worst = max(worst, _difference(session, arrays, expected, graph.name))
@@ -169,13 +170,13 @@ def _export_captured(classifier: Classifier, arrays: _Arrays, path: Path) -> Non
     )
 
 
-def _grid_batch(tokenizer: Tokenizer, rows: int, length: int) -> _Arrays:
+def _grid_batch(tokenizer: Tokenizer, vocab_size: int, rows: int, length: int) -> _Arrays:
     """Return rows of random ids: the first as long as asked for, the others from 1 token up."""
     rng = numpy_generator(0, "export", rows, length)
     encoded = []
     for row in range(rows):
         num = length if row == 0 else int(rng.integers(1, length + 1))
-        ids = rng.integers(0, tokenizer.vocab_size, size=num, dtype=np.int32)
+        ids = rng.integers(0, vocab_size, size=num, dtype=np.int32)
         type_ids = np.sort(rng.integers(0, 2, size=num, dtype=np.int32)) if tokenizer.has_type_ids else None
         encoded.append(Encoded(ids, type_ids))
     return pad(encoded, tokenizer.pad_id, tokenizer.pad_side, tokenizer.has_type_ids)
@@ -183,7 +184,7 @@ def _grid_batch(tokenizer: Tokenizer, rows: int, length: int) -> _Arrays:
 
 def _example(classifier: Classifier, tokenizer: Tokenizer) -> _Arrays:
     """Return the batch that is traced: of no size 1, with the inputs that the encoder reads."""
-    arrays = _grid_batch(tokenizer, 2, min(16, tokenizer.max_length))
+    arrays = _grid_batch(tokenizer, tokenizer.vocab_size, 2, min(16, tokenizer.max_length))
     if not classifier.reads_type_ids:
         arrays.pop("token_type_ids", None)
     return arrays
