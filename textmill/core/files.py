@@ -12,6 +12,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,11 +35,21 @@ def disk_faults(path: Path) -> Iterator[None]:
     """Turn a full, read-only or forbidden disk under `path` into a `StoreError`."""
     try:
         yield
-    except OSError as err:
-        if err.errno not in _DISK_FAULTS:
+    except Exception as err:
+        number = _os_error_number(err)
+        if number not in _DISK_FAULTS:
             raise
-        rule, fix = _DISK_FAULTS[err.errno]
-        raise StoreError(rule, got=f"{err.strerror!r} at {err.filename or path}", fix=fix) from err
+        rule, fix = _DISK_FAULTS[number]
+        where = getattr(err, "filename", None) or path
+        raise StoreError(rule, got=f"{os.strerror(number)!r} at {where}", fix=fix) from err
+
+
+def _os_error_number(err: Exception) -> int:
+    if isinstance(err, OSError):
+        return err.errno or 0
+    # Libraries in Rust (safetensors) raise errors of their own that end with "(os error 28)".
+    found = re.search(r"\(os error (\d+)\)", str(err))
+    return int(found[1]) if found else 0
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:

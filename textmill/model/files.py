@@ -12,10 +12,8 @@ one is in place (between two renames a reader may find none); file modes are tho
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +51,7 @@ def save(
         StoreError: no room, or a forbidden folder; an older folder is then untouched.
     """
     staging = folder.with_name(f".staging-{folder.name}-{os.getpid()}-{os.urandom(4).hex()}")
-    with disk_faults(folder), _disk_faults_of_safetensors():
+    with disk_faults(folder):
         try:
             staging.mkdir(parents=True)
             save_encoder(classifier.encoder, staging)
@@ -149,18 +147,6 @@ def _put_in_place(staging: Path, folder: Path) -> None:
         raise
     fsync_folder(folder.parent)
     remove_tree(old)
-
-
-@contextlib.contextmanager
-def _disk_faults_of_safetensors() -> Iterator[None]:
-    """Give safetensors' own error for a full disk back as the OSError that it was."""
-    try:
-        yield
-    except SafetensorError as err:
-        number = re.search(r"os error (\d+)", str(err))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from err
 
 
 def _obey_umask(folder: Path) -> None:

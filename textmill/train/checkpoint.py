@@ -15,15 +15,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import re
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
@@ -172,11 +169,4 @@ def _write_manifest(folder: Path, counters: Counters, identity: dict[str, Any]) 
 def _write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
     # safetensors refuses tensors that share memory (tied weights): each one gets its own copy.
     copies = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    try:
-        save_file(copies, path)
-    except SafetensorError as err:
-        # A full disk comes as text from Rust: "... No space left on device (os error 28)".
-        found = re.search(r"os error (\d+)", str(err))
-        if found is None:
-            raise
-        raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from err
+    save_file(copies, path)
