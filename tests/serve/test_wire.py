@@ -43,7 +43,8 @@ def test_frames_cut_anywhere_are_put_together():
 
 
 @pytest.mark.parametrize(
-    "stream", [struct.pack("<I", 2**32 - 1), struct.pack("<I", 3) + b"\xc1\xc1\xc1", struct.pack("<I", 1) + b"\x01"]
+    "stream",
+    [struct.pack("<I", 2**32 - 1), struct.pack("<I", 3) + b"\xc1\xc1\xc1", struct.pack("<I", 1) + b"\x01"],
 )
 def test_bytes_that_are_no_frame_are_refused(stream):
     with pytest.raises(wire.WireError):

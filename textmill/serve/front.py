@@ -81,6 +81,8 @@ class Door:
             http=HttpToolsProtocol,
             ws="none",
             lifespan="off",
+            interface="asgi3",
+            proxy_headers=False,
             log_config=None,
             access_log=False,
             timeout_keep_alive=config.keep_alive_s,

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from textmill.core.errors import RequestError, ServeError, StoreError, TextmillError
+from textmill.runtime.encoder import TextEncoder
 from textmill.serve.config import ServeConfig
-from textmill.serve.encoder import open_encoder
 from textmill.serve.metrics import Metrics
 from textmill.serve.version import LoadedVersion, Stage
 from textmill.store.registry import Store
@@ -238,11 +238,11 @@ class Keeper:
         loaded: LoadedVersion | None = None
         try:
             bundle = await loop.run_in_executor(None, self.store.bundle, version)
-            encoder = await loop.run_in_executor(None, open_encoder, bundle.path)
+            encoder = await loop.run_in_executor(None, TextEncoder.open, bundle.path)
             loaded = LoadedVersion(bundle, encoder, self._config, self._metrics, self._replace_lost)
             self._loaded[version] = loaded
             self._publish_route()
-            await loaded.open()
+            await loaded.open(patient=self._live is not None)
         except TextmillError as err:
             self._loaded.pop(version, None)
             self._refuse(version, err)

@@ -163,14 +163,17 @@ class LoadedVersion:
         """Process id of the worker that answers."""
         return self._worker.pid if self._worker is not None and self._is_ready else None
 
-    async def open(self) -> None:
+    async def open(self, *, patient: bool) -> None:
         """Start the worker and wait until it has verified, loaded, warmed up and proven itself.
+
+        Args:
+            patient: load at low priority, because another version answers meanwhile.
 
         Raises:
             TextmillError: the reason why this version is rejected.
         """
         begun = time.monotonic()
-        await self._start_worker()
+        await self._start_worker(patient)
         try:
             async with asyncio.timeout(self._config.start_timeout_s):
                 await asyncio.shield(self._first_ready)
@@ -334,7 +337,7 @@ class LoadedVersion:
 
     # ---- worker
 
-    async def _start_worker(self) -> None:
+    async def _start_worker(self, patient: bool) -> None:
         worker = WorkerProcess(self._on_frame, self._on_end)
         self._worker = worker
         await worker.start(
@@ -343,6 +346,7 @@ class LoadedVersion:
                 "bundle": str(self.bundle.path),
                 "runtime": self._config.runtime,
                 "threads": self._threads,
+                "patient": patient,
             }
         )
 
@@ -361,6 +365,8 @@ class LoadedVersion:
             self._pump_soon()
         elif kind == "refused":
             self._refuse(ServeError(frame["rule"], got=frame["got"], fix=frame["fix"]))
+        else:
+            raise AssertionError(f"a frame of the unknown kind {kind!r}")
 
     def _refuse(self, error: ServeError) -> None:
         self.reason = str(error)
@@ -399,7 +405,7 @@ class LoadedVersion:
     async def _start_again(self, backoff_s: float) -> None:
         await asyncio.sleep(backoff_s)
         if not self._is_closed:
-            await self._start_worker()
+            await self._start_worker(patient=not self.is_live)
 
     def _recover_items(self) -> None:
         was_alone, self._suspect = self._suspect is not None, None

@@ -2,8 +2,8 @@
 
 Started by the front as `python -m textmill.serve.worker --link FD`; it speaks frames (`wire.py`) over
 that socket. Promises: it ends when the socket closes, whatever it is doing, so that no worker outlives
-its front; one row that cannot be computed never takes the others of its batch along; until it is
-told that it answers, it works at low priority.
+its front; one row that cannot be computed never takes the others of its batch along; while it
+loads beside a version that answers it works at low priority.
 What is not covered: queues, deadlines and routing (the front's).
 """
 
@@ -26,7 +26,10 @@ import numpy as np
 
 from textmill.core.errors import TextmillError
 from textmill.encode.padding import Encoded
+from textmill.runtime.golden import check_golden
+from textmill.runtime.open import open as open_bundle
 from textmill.serve import wire
+from textmill.store.bundle import Bundle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -88,10 +91,11 @@ def _load(link: Link, order: wire.Frame, loaded: queue.SimpleQueue[RowScorer]) -
     """Bring the version up and say ready, or say why not; runs niced, in a thread of its own."""
     begun = time.monotonic()
     try:
-        _lower_priority()
+        if order["patient"]:
+            _lower_priority()
         predictor = _open_checked(link, order)
     except TextmillError as err:
-        link.send({"kind": "refused", **err.as_json()})
+        link.send({"kind": "refused", "rule": err.rule, "got": err.got, "fix": err.fix})
         return
     except Exception as err:
         logger.exception("The version could not be loaded")
@@ -116,10 +120,6 @@ def _open_checked(link: Link, order: wire.Frame) -> RowScorer:
     Raises:
         TextmillError: with the reason why this version must not answer.
     """
-    from textmill.runtime.golden import check_golden
-    from textmill.runtime.open import open as open_bundle
-    from textmill.store.bundle import Bundle
-
     folder = Path(order["bundle"])
     link.tell("verifying")
     bundle = Bundle.open(folder)

@@ -138,7 +138,7 @@ def _answer_error(_: Request, error: Exception) -> Response:
 
 def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), error
-    if error.status_code == 405:
+    if error.status_code == 405 and ":" not in request.url.path:
         fault = RequestError(
             "The address must be read by GET", got=request.method[:20], fix="Send a GET request.", status=405
         )
@@ -147,7 +147,7 @@ def _answer_http_error(request: Request, error: Exception) -> Response:
             "The address must be one that this server has",
             got=ascii(request.url.path)[1:-1][:100],
             fix="POST /v1/models/NAME:predict, or GET /v1/models/NAME; GET / shows a page to try it.",
-            status=error.status_code,
+            status=404,
         )
     answer = _answer_error(request, fault)
     answer.headers.update(error.headers or {})
