@@ -34,6 +34,7 @@ from textmill.evaluate.predictions import PREDICTIONS, read_predictions, write_p
 from textmill.evaluate.report import CARD, REPORT_JSON, write_report
 from textmill.model.baseline import baseline
 from textmill.model.build import build
+from textmill.model.classifier import Classifier
 from textmill.model.files import load
 from textmill.model.predictor import TorchPredictor
 from textmill.project import Project, load_project
@@ -43,7 +44,7 @@ from textmill.store.registry import Store
 from textmill.train.best import FOLDER as MODEL
 from textmill.train.hooks import EVENTS
 from textmill.train.loop import train
-from textmill.train.result import TrainResult
+from textmill.train.result import TrainResult, load_result
 
 PROJECT = "project.toml"
 REPORT = REPORT_JSON
@@ -136,12 +137,8 @@ def train_run(project: Project, *, resume: bool = False, progress: Progress = SI
     config = project.config
     folder = _newest_unfinished(project) if resume else _new_run(project)
     splits = prepare(config.data, project.folder, progress)
-    classifier, tokenizer, notes = build(config.model, splits.labels, config.encode, config.train.seed)
-    for sentence in notes.sentences:
-        progress.say(sentence)
-    training = train(
-        classifier, tokenizer, splits, config.train, config.order, folder, resume=resume, progress=progress
-    )
+    classifier, tokenizer, training = _train_or_load(project, splits, folder, resume, progress)
+    write_atomic(folder / PROJECT, project.as_toml())
     plain = evaluate(baseline(splits.train), splits.test, seed=config.train.seed, progress=progress)
     ours = evaluate(
         TorchPredictor(classifier, tokenizer, training.device),
@@ -163,6 +160,23 @@ def train_run(project: Project, *, resume: bool = False, progress: Progress = SI
         max_length=tokenizer.max_length,
     )
     return Run(folder, training, ours, plain)
+
+
+def _train_or_load(
+    project: Project, splits: Splits, folder: Path, resume: bool, progress: Progress
+) -> tuple[Classifier, Tokenizer, TrainResult]:
+    """Train, unless a run that was cut off before its report has nothing left to train."""
+    config = project.config
+    done = load_result(folder) if resume else None
+    if done is not None and (done.stopped_early or done.epochs >= config.train.epochs):
+        return *load(folder / MODEL), done
+    classifier, tokenizer, notes = build(config.model, splits.labels, config.encode, config.train.seed)
+    for sentence in notes.sentences:
+        progress.say(sentence)
+    training = train(
+        classifier, tokenizer, splits, config.train, config.order, folder, resume=resume, progress=progress
+    )
+    return classifier, tokenizer, training
 
 
 def publish_run(folder: Path, *, progress: Progress = SILENT) -> int:

@@ -43,7 +43,7 @@ class ProjectConfig(Config):
     data: DataConfig
     """Where the rows are and how they are cleaned and split."""
     encode: EncodeConfig = EncodeConfig()
-    """How text becomes tokens."""
+    """How text is cut into tokens."""
     model: ModelConfig = ModelConfig()
     """The encoder and its head."""
     order: OrderConfig = OrderConfig()

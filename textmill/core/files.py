@@ -81,13 +81,22 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append one line and sync it; a line is written whole or, after a power cut, not at all."""
+    """Append one line and sync it.
+
+    After a power cut or on a full disk the file may end in a part of the line; readers drop a tail
+    without a line break.
+
+    Raises:
+        StoreError: the disk is full, read-only or forbidden.
+    """
     assert "\n" not in line, "a journal line must not contain a line break"
     with disk_faults(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            os.write(handle, (line + "\n").encode())
+            data = memoryview((line + "\n").encode())
+            while data:  # a write is short when the disk is nearly full; the next one then says so
+                data = data[os.write(handle, data) :]
             os.fsync(handle)
         finally:
             os.close(handle)

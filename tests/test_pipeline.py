@@ -1,0 +1,115 @@
+import json
+import shutil
+
+import pytest
+
+from tests.conftest import write_toy_project
+from textmill.core.errors import GateRefused, ProjectError, StoreError
+from textmill.pipeline import check, promote_run, publish_run, run, train_run
+from textmill.project import load_project
+from textmill.store.registry import Store
+
+
+def test_a_run_ends_with_a_live_version_that_has_learnt(toy_run):
+    project, outcome = toy_run
+    assert outcome.run.evaluation.metrics.accuracy > 0.9
+    assert outcome.gate.verdict == "passed"
+    assert Store(project.store_root, "toy").state().live == outcome.version == 1
+
+
+def test_a_run_leaves_the_files_of_a_run(toy_run):
+    _, outcome = toy_run
+    names = {path.name for path in outcome.run.folder.iterdir()}
+    assert {
+        "project.toml",
+        "events.jsonl",
+        "checkpoints",
+        "report.json",
+        "report.html",
+        "card.md",
+        "predictions.parquet",
+    } <= names
+    assert not any(name.startswith(".bundle-") for name in names)
+
+
+def test_a_bundle_says_what_it_was_made_from(toy_run):
+    project, outcome = toy_run
+    manifest = Store(project.store_root, "toy").bundle(1).manifest
+    report = json.loads((outcome.run.folder / "report.json").read_text())
+    assert manifest.data_fingerprint == report["data"]["fingerprint"]
+    assert manifest.metrics["accuracy"] == outcome.run.evaluation.metrics.accuracy
+    assert {"project.toml", "report.json", "card.md", "model.onnx", "golden.json"} <= set(manifest.files)
+
+
+def test_the_outcome_is_plain_json(toy_run):
+    _, outcome = toy_run
+    facts = json.loads(json.dumps(outcome.as_json()))
+    assert facts["version"] == 1
+    assert facts["gate"]["verdict"] == "passed"
+    assert outcome.as_lines()
+
+
+def test_the_report_holds_the_findings_and_the_baseline(toy_run):
+    _, outcome = toy_run
+    report = json.loads((outcome.run.folder / "report.json").read_text())
+    assert report["baseline"]["metrics"]["accuracy"] == outcome.run.baseline.metrics.accuracy
+    assert "findings" in report["data"]
+
+
+def test_a_run_can_be_published_after_its_data_has_gone(tmp_path):
+    project = load_project(write_toy_project(tmp_path))
+    trained = train_run(project)
+    (tmp_path / "reviews.csv").unlink()
+    assert publish_run(trained.folder) == 1
+
+
+def test_a_worse_version_is_published_but_refused(tmp_path):
+    path = write_toy_project(tmp_path)
+    run(load_project(path))
+    with pytest.raises(GateRefused):
+        run(load_project(path, ["train.lr=1e-7", "train.epochs=1"]))
+    store = Store(load_project(path).store_root, "toy")
+    assert (store.versions(), store.state().live) == ([1, 2], 1)
+
+
+def test_an_unfinished_run_is_not_published_but_resumed(tmp_path, toy_run):
+    project = load_project(write_toy_project(tmp_path))
+    _, done = toy_run
+    trained = train_run(project)
+    (trained.folder / "report.json").unlink()
+    with pytest.raises(StoreError, match="resume"):
+        publish_run(trained.folder)
+    again = train_run(project, resume=True)
+    assert again.folder == trained.folder
+    assert again.evaluation.metrics == trained.evaluation.metrics
+    assert done.run.evaluation.metrics == trained.evaluation.metrics, "same project, same numbers"
+
+
+def test_resuming_without_an_unfinished_run_is_refused(toy_run):
+    project, _ = toy_run
+    with pytest.raises(ProjectError, match="unfinished"):
+        train_run(project, resume=True)
+
+
+def test_check_looks_at_data_that_cannot_be_trained_on(tmp_path):
+    path = write_toy_project(tmp_path, num_rows=40)
+    text = (tmp_path / "reviews.csv").read_text().replace("class1", "class0")
+    (tmp_path / "reviews.csv").write_text(text)
+    found = check(load_project(path))
+    assert found.rows == 40
+    assert any(finding.level == "error" for finding in found.findings)
+    assert found.as_tables()
+
+
+def test_a_damaged_version_is_never_promoted(tmp_path, toy_run):
+    project, _ = toy_run
+    copy = load_project(write_toy_project(tmp_path))
+    shutil.copytree(project.store_root, copy.store_root)
+    store = Store(copy.store_root, "toy")
+    graph = store.bundle(1).path / "model.onnx"
+    graph.chmod(0o644)
+    content = bytearray(graph.read_bytes())
+    content[100] ^= 1
+    graph.write_bytes(content)
+    with pytest.raises((GateRefused, StoreError), match=r"model\.onnx"):
+        promote_run(copy, 1)
