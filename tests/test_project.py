@@ -78,3 +78,10 @@ def test_every_key_has_a_description():
 def test_every_key_has_a_default_except_the_data():
     needed = [name for name, field in ProjectConfig.model_fields.items() if field.is_required()]
     assert needed == ["data"]
+
+
+def test_a_backbone_folder_is_found_beside_the_project_file(tmp_path):
+    path = write_toy_project(tmp_path, num_rows=4)
+    (tmp_path / "mine").mkdir()
+    assert load_project(path, ["model.backbone=./mine"]).config.model.backbone == str(tmp_path / "mine")
+    assert load_project(path, ["model.backbone=bert-base"]).config.model.backbone == "bert-base"

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from textmill import __version__
 from textmill.core.errors import TextmillError
@@ -47,6 +47,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the
 Version = Annotated[int | None, typer.Option("--version", help="A version of the store; default: live.")]
 RunFolder = Annotated[Path | None, typer.Option("--run", help="A run folder instead of a stored version.")]
 DEFAULT_PROJECT = Path("project.toml")
+_INTERRUPTED = 130
 
 
 def main() -> None:
@@ -54,23 +55,23 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     as_json = "--json" in sys.argv
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False) or 0
     except TextmillError as err:
         _fail(str(err), err.as_json(), as_json)
         code = err.exit_code
-    except click.ClickException as err:
-        err.show()
-        if as_json:
-            show_json({"error": {"kind": "Usage", "message": err.format_message()}})
+    except TyperException as err:
+        message = f"{err} `textmill --help` lists the verbs; each has its own --help."
+        _fail(message, {"kind": "Usage", "message": message}, as_json)
         code = 2
-    except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("Interrupted. What was written stays; `--resume` goes on with a training.\n")
-        code = 130
+    except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has left (`textmill ... | head`): that is no fault.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+    if code == _INTERRUPTED:
+        sys.stderr.write("Interrupted. What was written stays; `--resume` goes on with a training.\n")
+    sys.exit(code)
 
 
 def _fail(message: str, error: dict[str, str], as_json: bool) -> None:

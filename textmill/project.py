@@ -120,7 +120,8 @@ def load_project(path: Path | str = DEFAULT_FILE, overrides: Sequence[str] = ())
             fix="Mend the line, or write a new file with `textmill init`.",
         ) from err
     config = parse_config(ProjectConfig, apply_overrides(table, overrides), str(path))
-    return Project(config, path.resolve().parent)
+    folder = path.resolve().parent
+    return Project(config.model_copy(update={"model": _place_backbone(config.model, folder)}), folder)
 
 
 def project_schema() -> dict[str, Any]:
@@ -128,6 +129,14 @@ def project_schema() -> dict[str, Any]:
     schema = ProjectConfig.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     return schema
+
+
+def _place_backbone(config: ModelConfig, folder: Path) -> ModelConfig:
+    """Make the path of a backbone absolute where it is a folder beside the project file."""
+    place = folder / config.backbone
+    if config.backbone.startswith("package:") or not place.is_dir():
+        return config
+    return config.model_copy(update={"backbone": str(place.resolve())})
 
 
 def _without_nones(value: Any) -> Any:

@@ -293,7 +293,7 @@ def _compare(
             name="comparison",
             verdict="inconclusive",
             sentence=f"{len(rows)} gate rows are too few to compare with version {live.version}; "
-            f"at least {config.min_rows} are needed (gate.min_rows).",
+            f"at least {config.min_rows} are needed (gate.min_rows)",
             numbers={"rows": len(rows), "rows_needed": config.min_rows},
         )
     try:

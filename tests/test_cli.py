@@ -1,0 +1,194 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from tests.conftest import write_toy_project
+from tests.toy import BACKBONE, toy_classifier, toy_examples
+from textmill.cli import main
+from textmill.model.files import save
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run the command line in this process; return exit code, standard output, standard error."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["textmill", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code, printed.out, printed.err
+
+    return run
+
+
+def last_json(out):
+    return json.loads(out.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a project with one live version, made by the command line itself."""
+    path = write_toy_project(tmp_path_factory.mktemp("cli"))
+    done = subprocess.run(
+        [sys.executable, "-m", "textmill.cli", "run", path, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["gate"]["verdict"] == "passed", "one object, nothing else"
+    return path
+
+
+def test_run_trains_publishes_and_promotes(made, call):
+    code, out, _ = call("store", "list", "-p", made, "--json")
+    versions = last_json(out)["versions"]
+    assert code == 0
+    assert [(row["version"], row["status"]) for row in versions] == [(1, "live")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "{p}"),
+        ("evaluate", "{p}"),
+        ("predict", "-p", "{p}", "a great film", "NA"),
+        ("store", "list", "-p", "{p}"),
+        ("store", "show", "1", "-p", "{p}"),
+        ("store", "prune", "-p", "{p}"),
+        ("schema",),
+    ],
+)
+def test_every_verb_prints_for_people_and_one_object_for_machines(made, call, arguments):
+    arguments = [each.format(p=made) for each in arguments]
+    code, out, _ = call(*arguments)
+    assert code == 0
+    assert out.strip()
+    code, out, _ = call(*arguments, "--json")
+    assert code == 0
+    assert isinstance(last_json(out), dict)
+    assert len(out.splitlines()) == 1
+
+
+def test_predict_writes_the_file_that_was_asked_for(made, call, tmp_path):
+    target = tmp_path / "out.jsonl"
+    code, out, _ = call("predict", "-p", made, "--input", made.parent / "reviews.csv", "-o", target)
+    assert code == 0
+    assert str(target) in out
+    assert len(target.read_text().splitlines()) == 300
+
+
+def test_a_published_run_is_promoted_and_rolled_back(tmp_path, call):
+    path = write_toy_project(tmp_path)
+    for expected in (1, 2):
+        code, out, _ = call("train", path, "--set", f"train.seed={expected}", "--json")
+        assert code == 0
+        code, out, _ = call("store", "publish", last_json(out)["run"], "--json")
+        assert last_json(out) == {"version": expected}
+        code, _, err = call("store", "promote", expected, "-p", path, "--force")
+        assert code == 0, err
+    code, out, _ = call("store", "rollback", "-p", path, "--json")
+    assert (code, last_json(out)["live"]) == (0, 1)
+    code, out, err = call("store", "promote", 2, "-p", path, "--json")
+    assert code in (2, 3), "a version that was rolled back does not come back by itself"
+    assert last_json(out)["error"]["message"] in err
+
+
+def test_a_refusal_by_the_gate_is_exit_code_3(tmp_path, call):
+    path = write_toy_project(tmp_path)
+    assert call("run", path)[0] == 0
+    code, out, err = call("run", path, "--set", "train.lr=1e-7", "--set", "train.epochs=1", "--json")
+    assert code == 3
+    assert last_json(out)["error"]["kind"] == "GateRefused"
+    assert "Traceback" not in err
+
+
+def test_a_training_whose_loss_is_no_number_is_exit_code_4(tmp_path, call):
+    path = write_toy_project(tmp_path)
+    classifier, tokenizer = toy_classifier()
+    for weights in classifier.encoder.parameters():
+        torch.nn.init.constant_(weights, float("nan"))
+    save(classifier, tokenizer, tmp_path / "broken")
+    toml = [line for line in path.read_text().splitlines() if not line.startswith("architecture")]
+    path.write_text("\n".join(toml).replace(BACKBONE, "./broken"))
+    code, out, err = call("train", path, "--json")
+    assert code == 4, err
+    assert last_json(out)["error"]["kind"] == "TrainingGaveUp"
+    assert "step 1" in err
+
+
+def test_a_wrong_option_is_exit_code_2(call):
+    code, out, err = call("train", "--nonsense", "--json")
+    assert code == 2
+    assert "--nonsense" in err
+    assert "error" in last_json(out)
+
+
+def test_init_writes_a_project_that_check_can_read(tmp_path, call):
+    write_toy_project(tmp_path)
+    code, out, _ = call("init", tmp_path / "reviews.csv", "-o", tmp_path / "new.toml")
+    assert code == 0
+    assert "new.toml" in out
+    assert call("check", tmp_path / "new.toml")[0] == 0
+
+
+def test_schema_is_a_json_schema(call):
+    code, out, _ = call("schema")
+    assert code == 0
+    assert json.loads(out)["properties"]["train"]
+
+
+def test_help_and_version_need_no_project(call):
+    assert call("--help")[0] == 0
+    code, out, _ = call("--version")
+    assert (code, out.split()[0]) == (0, "textmill")
+
+
+def test_an_interrupt_is_exit_code_130_and_loses_nothing(tmp_path):
+    path = write_toy_project(tmp_path)
+    command = [sys.executable, "-m", "textmill.cli", "train", path, "--set", "train.epochs=500"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        runs = tmp_path / "runs" / "toy"
+        deadline = time.monotonic() + 60
+        while not list(runs.glob("*/events.jsonl")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    (events,) = runs.glob("*/events.jsonl")
+    assert all(json.loads(line) for line in events.read_text().splitlines())
+
+
+def test_serve_answers_and_load_accounts_for_every_request(made, tmp_path, call):
+    (tmp_path / "texts.txt").write_text("\n".join(example.text for example in toy_examples(20)))
+    command = [sys.executable, "-m", "textmill.cli", "serve", made, "--json"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        try:
+            assert server.stdout is not None
+            facts = json.loads(server.stdout.readline())
+            code, out, err = call(
+                "server", "load", tmp_path / "texts.txt", "-p", made, "--url", facts["url"],
+                "--clients", 2, "--duration", 1, "--receipt", tmp_path / "receipt.json", "--json",
+            )  # fmt: skip
+            assert code == 0, err
+            ledger = last_json(out)
+            assert ledger["sent"] == ledger["answered"] > 0
+            assert json.loads((tmp_path / "receipt.json").read_text())["failed"] == 0
+            port = facts["admin_url"].rsplit(":", 1)[1]
+            code, out, _ = call("server", "status", "-p", made, "--admin-port", port, "--json")
+            assert code == 0
+            assert "toy" in json.dumps(last_json(out))
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=60)
+    assert server.returncode == 0
