@@ -7,6 +7,7 @@ version that it names.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,22 @@ class Receipt:
         self.first_seen.setdefault(version, second)
         self._latencies.append((second, latency_s))
 
-    def latency_ms(self, share: float, begin_s: float = 0.0, end_s: float = float("inf")) -> float | None:
-        """Return a quantile of the latencies of answers that came in a span of time, in milliseconds."""
-        span = [latency for second, latency in self._latencies if begin_s <= second < end_s]
-        return float(np.quantile(span, share)) * 1000 if span else None
+    def latency_ms(self, share: float, spans: Sequence[tuple[float, float]]) -> float:
+        """Return a quantile of the latencies of answers that came in spans of time.
+
+        Args:
+            share: which quantile, 0 to 1.
+            spans: begin and end of each span, in seconds from the start.
+
+        Returns:
+            Milliseconds; not a number when no answer came then.
+        """
+        found = [
+            latency
+            for second, latency in self._latencies
+            if any(begin <= second < end for begin, end in spans)
+        ]
+        return float(np.quantile(found, share)) * 1000 if found else float("nan")
 
     def as_json(self) -> dict[str, Any]:
         """Return the receipt as plain values."""

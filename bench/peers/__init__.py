@@ -1,0 +1,1 @@
+"""The other side of each serving benchmark, as a process of its own."""
