@@ -66,7 +66,7 @@ class Plan:
     """No further round begins later than this after the start, in seconds."""
 
 
-FULL = Plan(rounds=7, seconds=10.0, flask=((1, 1), (1, 2), (2, 1), (2, 2)), end_after=46.0.0)
+FULL = Plan(rounds=7, seconds=10.0, flask=((1, 1), (1, 2), (2, 1), (2, 2)), end_after=3600.0)
 QUICK = Plan(rounds=3, seconds=3.0, flask=((2, 1),), end_after=46.0)
 
 
