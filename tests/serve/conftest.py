@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from tests.serve.bundles import MODEL, Shelf
@@ -29,3 +31,10 @@ def quiet(sources, tmp_path_factory, config):
     shelf.publish(1, live=True)
     with start_server(shelf.root, [MODEL], config) as server:
         yield shelf, server
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

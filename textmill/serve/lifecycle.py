@@ -259,7 +259,9 @@ class Keeper:
 
     def _refuse(self, version: int, err: TextmillError) -> None:
         logger.error("Version %d of %s is refused: %s", version, self.store.name, err)
-        self.refusals[version] = Refusal(version, str(err), time.time())
+        # The public status tells the reason, but not where the store lies.
+        reason = str(err).replace(f"{self.store.path}/", "")
+        self.refusals[version] = Refusal(version, reason, time.time())
         self._metrics.rejected(self.store.name)
         self._publish_route()
         self._spawn(self._journal_refusal(version, str(err)))

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import cast
+from typing import Protocol, TypeAlias, cast
 
 from textmill.serve import wire
 
@@ -24,10 +24,35 @@ logger = logging.getLogger(__name__)
 _KILL_AFTER_S = 3.0
 
 
+OnFrame: TypeAlias = Callable[[wire.Frame], None]
+OnEnd: TypeAlias = Callable[[str], None]
+
+
+class Worker(Protocol):
+    """What computes for one version: takes frames, gives frames, and may end at any time."""
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        ...
+
+    async def start(self, order: wire.Frame) -> None:
+        """Start, with what to open."""
+        ...
+
+    def send(self, frame: wire.Frame) -> None:
+        """Take a frame."""
+        ...
+
+    async def stop(self) -> None:
+        """End."""
+        ...
+
+
 class WorkerProcess(asyncio.Protocol):
     """One worker process and the socket to it."""
 
-    def __init__(self, on_frame: Callable[[wire.Frame], None], on_end: Callable[[str], None]) -> None:
+    def __init__(self, on_frame: OnFrame, on_end: OnEnd) -> None:
         self._on_frame = on_frame
         self._on_end = on_end
         self._reader = wire.FrameReader()

@@ -27,7 +27,7 @@ from textmill.serve.batcher import Batcher, Item
 from textmill.serve.config import ServeConfig
 from textmill.serve.metrics import Metrics
 from textmill.serve.pending import Pending
-from textmill.serve.process import WorkerProcess
+from textmill.serve.process import OnEnd, OnFrame, Worker, WorkerProcess
 from textmill.store.bundle import Bundle
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class LoadedVersion:
         config: ServeConfig,
         metrics: Metrics,
         on_lost: Callable[[LoadedVersion], None],
+        make_worker: Callable[[OnFrame, OnEnd], Worker] = WorkerProcess,
     ) -> None:
         """Prepare a version; `open` loads it.
 
@@ -90,9 +91,11 @@ class LoadedVersion:
             config: threads, limits, timeouts.
             metrics: the server's.
             on_lost: called when a version that was ready can no longer come back.
+            make_worker: what computes; a process, as a rule.
         """
         self.bundle = bundle
         self._on_lost = on_lost
+        self._make_worker = make_worker
         self.number = bundle.version
         self.name = bundle.manifest.name
         self.digest = bundle.manifest.digest
@@ -121,7 +124,7 @@ class LoadedVersion:
         self._idle = asyncio.Event()
         self._idle.set()
         self._is_pump_due = False
-        self._worker: WorkerProcess | None = None
+        self._worker: Worker | None = None
         self._first_ready: asyncio.Future[None] = self._loop.create_future()
         self._is_ready = False
         self._is_closed = False
@@ -338,7 +341,7 @@ class LoadedVersion:
     # ---- worker
 
     async def _start_worker(self, patient: bool) -> None:
-        worker = WorkerProcess(self._on_frame, self._on_end)
+        worker = self._make_worker(self._on_frame, self._on_end)
         self._worker = worker
         await worker.start(
             {
@@ -404,8 +407,14 @@ class LoadedVersion:
 
     async def _start_again(self, backoff_s: float) -> None:
         await asyncio.sleep(backoff_s)
-        if not self._is_closed:
-            await self._start_worker(patient=not self.is_live)
+        while not self._is_closed:
+            try:
+                await self._start_worker(patient=not self.is_live)
+            except OSError as err:  # no memory or no process to be had at this moment
+                logger.error("No worker for version %d of %s: %s", self.number, self.name, err)
+                await asyncio.sleep(_LAST_BACKOFF_S)
+            else:
+                return
 
     def _recover_items(self) -> None:
         was_alone, self._suspect = self._suspect is not None, None
