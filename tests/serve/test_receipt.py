@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import json
 
-from textmill.serve.receipt import Receipt
+import pytest
+
+from textmill.core.errors import DataError
+from textmill.serve.receipt import Receipt, texts_of_file
 
 
 def test_a_receipt_adds_up_and_is_written_whole(tmp_path):
@@ -31,3 +34,27 @@ def test_only_the_first_reasons_are_kept():
     assert receipt.failed == 101
     assert len(receipt.reasons) == 10
     assert receipt.reasons["reason 0"] == 2
+
+
+def test_a_receipt_reads_well_with_and_without_answers():
+    receipt = Receipt(started=0.0, seconds=1.0)
+    assert "no answer" in "\n".join(receipt.as_lines())
+    receipt.sent += 1
+    receipt.answer(3, 0.5, 0.002)
+    assert receipt.as_lines() == [
+        "sent 1, answered 1, failed 0",
+        "1.0 answers/s over 1.0 s; p50 2 ms, p95 2 ms, p99 2 ms",
+        "answered by version 3: 1",
+    ]
+
+
+def test_the_texts_of_a_load_are_the_lines_of_a_file(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("good film\n\n  \n好\n", encoding="utf-8")
+    assert texts_of_file(path) == ["good film", "好"]
+    for content in (b"", b"\xff\xfe"):
+        path.write_bytes(content)
+        with pytest.raises(DataError):
+            texts_of_file(path)
+    with pytest.raises(DataError, match="absent"):
+        texts_of_file(tmp_path / "absent.txt")
