@@ -38,13 +38,13 @@ def test_only_the_first_reasons_are_kept():
 
 def test_a_receipt_reads_well_with_and_without_answers():
     receipt = Receipt(started=0.0, seconds=1.0)
-    assert "no answer" in "\n".join(receipt.as_lines())
+    assert receipt.as_lines()[1:] == ["0.0 answers/s (none)", "Latency none"]
     receipt.sent += 1
     receipt.answer(3, 0.5, 0.002)
     assert receipt.as_lines() == [
-        "sent 1, answered 1, failed 0",
-        "1.0 answers/s over 1.0 s; p50 2 ms, p95 2 ms, p99 2 ms",
-        "answered by version 3: 1",
+        "1 sent, 1 answered, 0 failed, 0 wrong",
+        "1.0 answers/s (1 by version 3)",
+        "Latency p50 2.0 ms, p95 2.0 ms, p99 2.0 ms",
     ]
 
 

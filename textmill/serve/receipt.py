@@ -116,7 +116,7 @@ class Receipt:
         return [
             f"{self.sent} sent, {self.answered} answered, {self.failed} failed, {self.wrong} wrong",
             f"{self.rate:.1f} answers/s ({by_version or 'none'})",
-            "Latency " + ", ".join(f"{name} {value:.1f} ms" for name, value in latency.items()),
+            "Latency " + (", ".join(f"{name} {value:.1f} ms" for name, value in latency.items()) or "none"),
             *(f"  {count} x {reason}" for reason, count in self.reasons.most_common()),
         ]
 
