@@ -30,7 +30,7 @@ from textmill.runtime.gate_rows import GATE_ROWS, write_gate_rows
 from textmill.runtime.golden import GOLDEN, make_golden, write_golden
 from textmill.runtime.onnx import GRAPH
 from textmill.runtime.open import RUNTIMES
-from textmill.runtime.torch import TorchBundle
+from textmill.runtime.predictor import BundlePredictor
 from textmill.store.manifest import Facts, Signature
 
 
@@ -72,7 +72,8 @@ def prepare_bundle(
             folder.mkdir(parents=True)
             save(classifier, tokenizer, folder / MODEL, {CLEAN_FACT: clean.model_dump(mode="json")})
             export_onnx(classifier, tokenizer, folder / GRAPH, progress=progress)
-            reference = TorchBundle(TorchPredictor(classifier, tokenizer), TextEncoder.open(folder))
+            predictor = TorchPredictor(classifier, tokenizer)
+            reference = BundlePredictor(TextEncoder.open(folder), predictor.scores_encoded)
             write_golden(folder / GOLDEN, make_golden(reference, golden_texts))
             write_gate_rows(folder / GATE_ROWS, gate_rows)
             for path in extra:

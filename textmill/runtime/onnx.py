@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import onnxruntime
 
 from textmill.core.errors import StoreError
-from textmill.core.types import Scores, Text
+from textmill.core.types import Scores
 from textmill.encode.padding import Encoded, pad
-from textmill.encode.tokenizer import Tokenizer
 from textmill.runtime.encoder import TextEncoder
-from textmill.runtime.predictor import scores_by_length, softmax
+from textmill.runtime.predictor import BundlePredictor, softmax
 
 GRAPH = "model.onnx"
 """The file of a bundle with the graph and its weights."""
@@ -28,44 +26,7 @@ _SLOWER_ALONE = ["SkipLayerNormFusion"]
 of a 6-layer BERT 6 to 11 % slower than the two operators."""
 
 
-class OnnxPredictor:
-    """Answers for a bundle by its ONNX graph."""
-
-    def __init__(self, session: onnxruntime.InferenceSession, encoder: TextEncoder) -> None:
-        """Put a session and its text side together; prefer `open_onnx`."""
-        self._session = session
-        self._encoder = encoder
-        self._inputs = [each.name for each in session.get_inputs()]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The C class names, in the order of the columns of the scores."""
-        return self._encoder.labels
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The bundle's tokenizer."""
-        return self._encoder.tokenizer
-
-    def encode(self, texts: Sequence[Text]) -> list[Encoded]:
-        """Return the token ids of each text, cleaned and cut as in training."""
-        return self._encoder.encode(texts)
-
-    def scores_encoded(self, encoded: Sequence[Encoded]) -> Scores:
-        """Return (B, C) float32 probabilities of B rows, computed as one batch."""
-        if not encoded:
-            return np.empty((0, len(self.labels)), dtype=np.float32)
-        tokenizer = self.tokenizer
-        arrays = pad(encoded, tokenizer.pad_id, tokenizer.pad_side, tokenizer.has_type_ids)
-        (logits,) = self._session.run(None, {name: arrays[name] for name in self._inputs})
-        return softmax(logits)
-
-    def scores(self, texts: Sequence[Text]) -> Scores:
-        """Return (B, C) float32 probabilities in the order of `texts`; B = 0 gives (0, C)."""
-        return scores_by_length(self.encode(texts), len(self.labels), self.scores_encoded)
-
-
-def open_onnx(bundle: Path, threads: int) -> OnnxPredictor:
+def open_onnx(bundle: Path, threads: int) -> BundlePredictor:
     """Open a bundle on ONNX Runtime.
 
     Args:
@@ -76,7 +37,17 @@ def open_onnx(bundle: Path, threads: int) -> OnnxPredictor:
         StoreError: the graph cannot be loaded.
         ModelError: the model folder cannot be read.
     """
-    return OnnxPredictor(open_session(bundle / GRAPH, threads), TextEncoder.open(bundle))
+    session = open_session(bundle / GRAPH, threads)
+    encoder = TextEncoder.open(bundle)
+    tokenizer = encoder.tokenizer
+    inputs = [each.name for each in session.get_inputs()]
+
+    def one_batch(encoded: Sequence[Encoded]) -> Scores:
+        arrays = pad(encoded, tokenizer.pad_id, tokenizer.pad_side, tokenizer.has_type_ids)
+        (logits,) = session.run(None, {name: arrays[name] for name in inputs})
+        return softmax(logits)
+
+    return BundlePredictor(encoder, one_batch)
 
 
 def open_session(graph: Path, threads: int) -> onnxruntime.InferenceSession:

@@ -7,7 +7,7 @@ answer for a text does not depend on the texts beside it (to 1e-4).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -15,45 +15,55 @@ from textmill.core.types import Scores, Text
 from textmill.encode.budget import batches_by_length
 from textmill.encode.padding import Encoded, lengths_of
 from textmill.encode.tokenizer import Tokenizer
+from textmill.runtime.encoder import TextEncoder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+OneBatch: TypeAlias = Callable[[Sequence[Encoded]], Scores]
+"""B rows, at least one -> (B, C) float32 probabilities, computed as one batch."""
 
 MAX_TOKENS = 512
 """Rows x longest of a batch on a CPU: larger ones leave its caches (512 gave 1.4 times the rate of 2,048)."""
 
 
-@runtime_checkable
-class BundlePredictor(Protocol):
-    """An opened bundle: a Predictor whose two steps can be called one by one."""
+class BundlePredictor:
+    """An opened bundle: a Predictor whose two steps, encode and compute, can be called one by one."""
+
+    def __init__(self, encoder: TextEncoder, one_batch: OneBatch) -> None:
+        """Put the text side of a bundle and what computes together; prefer `open.open`."""
+        self._encoder = encoder
+        self._one_batch = one_batch
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The C class names, in the order of the columns of the scores."""
-        ...
+        return self._encoder.labels
 
     @property
     def tokenizer(self) -> Tokenizer:
         """The bundle's tokenizer."""
-        ...
+        return self._encoder.tokenizer
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
         """Return the token ids of each text, cleaned and cut as in training."""
-        ...
+        return self._encoder.encode(texts)
 
     def scores_encoded(self, encoded: Sequence[Encoded]) -> Scores:
         """Return (B, C) float32 probabilities of B rows, computed as one batch; safe in several threads."""
-        ...
+        if not encoded:
+            return np.empty((0, len(self.labels)), dtype=np.float32)
+        return self._one_batch(encoded)
 
     def scores(self, texts: Sequence[Text]) -> Scores:
         """Return (B, C) float32 probabilities in the order of `texts`; B = 0 gives (0, C)."""
-        ...
+        return scores_by_length(self.encode(texts), len(self.labels), self.scores_encoded)
 
 
 def scores_by_length(
     encoded: Sequence[Encoded],
     num_labels: int,
-    one_batch: Callable[[Sequence[Encoded]], Scores],
+    one_batch: OneBatch,
     max_tokens: int = MAX_TOKENS,
 ) -> Scores:
     """Return (B, C) scores in the order given, computed in batches of like lengths.
