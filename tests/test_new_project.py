@@ -2,7 +2,7 @@ import csv
 
 import pytest
 
-from textmill.core.errors import DataError, ProjectError
+from textmill.core.errors import DataError, ProjectError, StoreError
 from textmill.new_project import init_project
 from textmill.project import load_project
 
@@ -57,3 +57,17 @@ def test_data_without_a_column_for_the_label_asks_for_it(tmp_path):
     data = write(tmp_path / "a.csv", ["text"], [["x"], ["y"]])
     with pytest.raises(DataError, match="--label"):
         init_project(data, tmp_path / "p.toml")
+
+
+def test_the_model_is_named_after_the_file_where_that_is_a_name(tmp_path):
+    for file, name in (("reviews.v2.csv", "reviews"), ("评论.csv", "model")):
+        data = write(tmp_path / file, ["text", "label"], [["x y", "a"], ["z w", "b"]] * 4)
+        init_project(data, tmp_path / f"{name}.toml")
+        assert load_project(tmp_path / f"{name}.toml").config.name == name
+
+
+def test_a_name_that_cannot_be_one_leaves_no_file(tmp_path):
+    data = write(tmp_path / "a.csv", ["text", "label"], [["x", "a"], ["y", "b"]])
+    with pytest.raises(StoreError, match="letters, digits"):
+        init_project(data, tmp_path / "p.toml", name="评论")
+    assert not (tmp_path / "p.toml").exists()

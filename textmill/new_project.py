@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from textmill.core.errors import DataError, ProjectError, nearest
+from textmill.core.errors import DataError, ProjectError, StoreError, nearest
 from textmill.core.files import write_atomic
 from textmill.core.progress import SILENT, Progress
 from textmill.data.read import Rows, read_rows
 from textmill.model.propose import Proposal, guess_language, propose
 from textmill.project import load_project
+from textmill.store.manifest import check_name
 
 _SAMPLE = 2000  # rows looked at: enough to tell a class column from a text column
 _TEXT_NAMES = ("text", "review", "sentence", "content", "comment", "message", "body", "文本", "内容", "评论")
@@ -36,7 +37,7 @@ label = {label}
 
 [model]
 # {why}
-backbone = {backbone}
+backbone = {backbone}{hub}
 head = "mlp"
 pooling = "mean"
 
@@ -49,6 +50,12 @@ batch_size = 32
 metric = "f1_macro"
 margin = 0.02    # how much worse than the live version is still tolerated
 """
+
+
+_FROM_HUB = (
+    "The first use fetches it from the model hub (HF_ENDPOINT names a mirror); "
+    "model.backbone may also be a folder with its files."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,7 @@ class NewProject:
         return [
             f"Wrote {self.path}: text in {self.text!r}, label in {self.label!r}",
             f"Backbone {self.proposal.backbone}: {self.proposal.why}",
+            *([_FROM_HUB] if self.proposal.needs_hub else []),
             f"Next: textmill check {self.path}",
         ]
 
@@ -83,7 +91,7 @@ def init_project(
     train: str,
     output: Path,
     *,
-    name: str = "model",
+    name: str | None = None,
     text: str | None = None,
     label: str | None = None,
     progress: Progress = SILENT,
@@ -93,13 +101,14 @@ def init_project(
     Args:
         train: the labelled file, folder or `hf:` name.
         output: the file to write.
-        name: the model's name.
+        name: the model's name; None takes the name of the file.
         text: the column of the text; None guesses it.
         label: the column of the label; None guesses it.
         progress: who watches.
 
     Raises:
         ProjectError: the file is already there.
+        StoreError: a name that cannot be one.
         DataError: the data cannot be read, or the columns cannot be told.
     """
     if output.is_dir():
@@ -110,6 +119,7 @@ def init_project(
             got=str(output),
             fix="Name another file with --output, or remove the old one.",
         )
+    name = check_name(name, "model name") if name is not None else _name_of(train)
     rows = read_rows(train, Path.cwd(), progress=progress)
     text = _known(rows, text) if text else _guess_text(rows)
     label = _known(rows, label) if label else _guess_label(rows, text)
@@ -118,9 +128,19 @@ def init_project(
     path = train if train.startswith("hf:") else os.path.relpath(train, output.resolve().parent)
     values = {"name": name, "train": path, "text": text, "label": label, "backbone": proposal.backbone}
     quoted = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
-    write_atomic(output, _TEMPLATE.format(**quoted, why=proposal.why))
+    hub = "    # from the model hub; a folder with its files does as well" if proposal.needs_hub else ""
+    write_atomic(output, _TEMPLATE.format(**quoted, why=proposal.why, hub=hub))
     load_project(output)
     return NewProject(output, text, label, proposal)
+
+
+def _name_of(train: str) -> str:
+    """Return the name of the data (`reviews` for `data/reviews.csv.gz`) where it can be a model's name."""
+    name = Path(train.removeprefix("hf:").partition(":")[0]).name.partition(".")[0]
+    try:
+        return check_name(name, "model name")
+    except StoreError:
+        return "model"
 
 
 def _known(rows: Rows, column: str) -> str:

@@ -75,7 +75,8 @@ def _fetch_from_hub(name: str, with_weights: bool) -> Path:
                 return found
         reason = "no weights in safetensors or torch form there"
     except (HfHubHTTPError, HFValidationError, OSError, ValueError) as err:
-        reason = (str(err).strip().splitlines() or [type(err).__name__])[0][:200]
+        first_line = (str(err).strip().splitlines() or [type(err).__name__])[0]
+        reason = first_line.removeprefix("Got: ")[:200]
         raise _not_reachable(name, reason) from err
     raise _not_reachable(name, reason)
 
@@ -84,7 +85,8 @@ def _not_reachable(name: str, reason: str) -> ModelError:
     return ModelError(
         "A backbone must be a folder, package:<package>/<path> or a hub name that can be reached",
         got=f"{name!r} ({reason})",
-        fix="Check the name, or put the model's files into a folder and write its path.",
+        fix="Check the name and the network (HF_ENDPOINT names a mirror of the hub), or put the model's "
+        "files into a folder and write its path.",
     )
 
 
