@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("names", nargs="+", help="models to serve")
     args = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("textmill.serve").setLevel(logging.INFO)  # which version went live, and when
     try:
         config = parse_config(ServeConfig, json.loads(args.config), "--config")
         serve(

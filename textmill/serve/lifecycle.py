@@ -291,7 +291,7 @@ class Keeper:
         self.commit_ms = 1000 * (time.perf_counter() - begun)
         self.swapped_at = time.time()
         self._metrics.swapped(self.store.name)
-        logger.warning("Version %d of %s is live", version.number, self.store.name)
+        logger.info("Version %d of %s is live", version.number, self.store.name)
         if old is not None:
             old.is_live = False
             self._spawn(self._keep_warm(old))
