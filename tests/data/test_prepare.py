@@ -265,3 +265,18 @@ def test_chinese_reviews_go_the_whole_way(tmp_path: Path) -> None:
     splits = prepare(DataConfig(train="t.tsv"), tmp_path)
     assert splits.labels == ("好评", "差评")
     assert len(everything(splits)) == 120
+
+
+def test_half_an_emoji_in_a_label_or_an_id_becomes_a_character_that_files_can_hold(tmp_path: Path) -> None:
+    rows = [{"text": f"text {n}", "label": "ab"[n % 2] + "\ud83d", "key": f"{n}\ud83d"} for n in range(60)]
+    (tmp_path / "t.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    splits = prepare(DataConfig(train="t.jsonl", id="key"), tmp_path)
+    assert splits.labels == ("a\ufffd", "b\ufffd")
+    assert {example.id for example in everything(splits)} == {f"{n}\ufffd" for n in range(60)}
+    json.dumps(splits.report.as_json(), ensure_ascii=False).encode()
+
+
+def test_one_file_as_training_and_validation_is_told_as_such(tmp_path: Path, write_csv: Writer) -> None:
+    write_csv(fill([("good", "a"), ("bad", "b")]))
+    with pytest.raises(DataError, match=r"none for train.*also in valid or test"):
+        prepare(DataConfig(train="t.csv", valid="t.csv"), tmp_path)

@@ -210,3 +210,38 @@ def test_blanks_around_column_names_go(tmp_path: Path) -> None:
 
 def test_old_line_ends_are_read(tmp_path: Path) -> None:
     assert read_bytes(tmp_path, "t.csv", b"text,label\rone,a\rtwo,b\r").columns["text"] == ["one", "two"]
+
+
+def test_a_number_too_long_for_python_is_an_error_with_its_line(tmp_path: Path) -> None:
+    content = b'{"text": "one", "label": 1}\n{"text": "two", "label": ' + b"1" * 5000 + b"}\n"
+    with pytest.raises(DataError, match="in line 2"):
+        read_bytes(tmp_path, "t.jsonl", content)
+
+
+def test_a_table_with_two_columns_of_one_name_is_refused_like_a_csv(tmp_path: Path) -> None:
+    columns = [pa.array(["one"]), pa.array(["a"]), pa.array(["b"])]
+    pq.write_table(pa.Table.from_arrays(columns, ["text", "label", "label"]), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"t\.parquet must have its own name, but got 'label' twice"):
+        read_rows("t.parquet", tmp_path)
+
+
+def test_a_time_beyond_python_does_not_spoil_the_columns_beside_it(tmp_path: Path) -> None:
+    table = pa.table({**COLUMNS, "when": pa.array([0, 10**12, None], pa.timestamp("s"))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    rows = read_rows("t.parquet", tmp_path)
+    assert rows.columns["text"] == COLUMNS["text"]
+    assert isinstance(rows.columns["when"][1], str)
+    assert rows.columns["when"][2] is None
+
+
+@pytest.mark.parametrize("mark", ["；", "\0", "\n", '"'])
+def test_a_separator_that_no_table_can_have_is_refused_by_name(tmp_path: Path, mark: str) -> None:
+    with pytest.raises(DataError, match="one plain ASCII character") as caught:
+        read_bytes(tmp_path, "t.csv", CSV.encode(), separator=mark)
+    assert repr(mark) in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["a" * 5000 + ".csv", "~nobody-of-this-name/t.csv", "a\0b.csv"])
+def test_a_path_that_the_system_refuses_is_data_that_is_not_there(tmp_path: Path, path: str) -> None:
+    with pytest.raises(DataError, match="The data must be there"):
+        read_rows(path, tmp_path)

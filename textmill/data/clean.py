@@ -73,7 +73,7 @@ def clean_texts(texts: Iterable[str], config: CleanConfig, counts: Counter[str])
 def _steps(config: CleanConfig) -> list[Step]:
     """Return the repairs in their order: later ones see what earlier ones brought to light."""
     steps: list[tuple[bool, Step]] = [
-        (True, ("surrogates", _join_surrogates)),
+        (True, ("surrogates", join_surrogates)),
         (config.entities, ("entities", _unescape)),
         (config.mojibake, ("mojibake", _fix_mojibake)),
         (config.control, ("control", _remove_control)),
@@ -83,7 +83,8 @@ def _steps(config: CleanConfig) -> list[Step]:
     return [step for wanted, step in steps if wanted]
 
 
-def _join_surrogates(text: str) -> str:
+def join_surrogates(text: str) -> str:
+    """Return the text with half surrogate pairs, which no file can hold, as U+FFFD."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

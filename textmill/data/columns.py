@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from textmill.core.errors import DataError
+from textmill.data.clean import join_surrogates
 from textmill.data.duplicates import shorten
 from textmill.data.read import Rows
 
@@ -28,7 +29,7 @@ def row_ids(rows: Rows, column: str | None, prefix: str = "") -> list[str]:
                 got=f"none in {rows.origin(index)}",
                 fix=f"Fill the column {column!r}, or leave data.id out.",
             )
-        earlier = first.setdefault(str(value), index)
+        earlier = first.setdefault(join_surrogates(str(value)), index)
         if earlier != index:
             raise DataError(
                 "Each row must have its own id",
@@ -73,7 +74,7 @@ def label_name(value: object, rows: Rows, index: int) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, str | int):
-        return str(value)
+        return join_surrogates(str(value))
     raise DataError(
         "A label must be a name or a whole number",
         got=f"{shorten(value)} in {rows.origin(index)}",

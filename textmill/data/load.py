@@ -12,7 +12,7 @@ from pathlib import Path
 from textmill.core.errors import DataError
 from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Example
-from textmill.data.clean import clean_text
+from textmill.data.clean import clean_text, join_surrogates
 from textmill.data.columns import label_name, row_ids, texts_of
 from textmill.data.config import CleanConfig, DataConfig
 from textmill.data.labels import tidy_label
@@ -45,7 +45,7 @@ def load_unlabelled(path: str, config: DataConfig, base: Path, progress: Progres
     """
     rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
     if config.id in rows.columns:
-        ids = ["" if value is None else str(value) for value in rows.columns[config.id]]
+        ids = ["" if value is None else join_surrogates(str(value)) for value in rows.columns[config.id]]
     else:
         ids = row_ids(rows, None)
     return Unlabelled(rows, ids, _cleaned(rows, config.text, config.clean))

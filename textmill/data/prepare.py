@@ -107,6 +107,7 @@ def refuse_untrainable(splits: Splits) -> None:
             got=f"{only} in {len(splits.train)} rows",
             fix="Check data.label; `textmill check` shows the classes.",
         )
+    _refuse_empty_side("train", splits)
     empty = [label for label, count in splits.report.sides["train"].items() if not count]
     if empty:
         raise DataError(
@@ -122,14 +123,19 @@ def refuse_untrainable(splits: Splits) -> None:
             fix="Check data.label: that column holds ids, numbers or text rather than classes.",
         )
     for side in SIDES:
-        if not getattr(splits, side):
-            raise DataError(
-                "Training, validation and test must have rows",
-                got=f"none for {side} of {num} rows",
-                fix="Training texts that are also in valid or test are left out: give others as data.train."
-                if side == "train"
-                else f"Give more rows, a larger data.{side}_share, or a file as data.{side}.",
-            )
+        _refuse_empty_side(side, splits)
+
+
+def _refuse_empty_side(side: Side, splits: Splits) -> None:
+    if not getattr(splits, side):
+        num = len(splits.train) + len(splits.valid) + len(splits.test)
+        raise DataError(
+            "Training, validation and test must have rows",
+            got=f"none for {side} of {num} rows",
+            fix="Training texts that are also in valid or test are left out: give others as data.train."
+            if side == "train"
+            else f"Give more rows, a larger data.{side}_share, or a file as data.{side}.",
+        )
 
 
 def subsample(examples: Sequence[Example], share: float, seed: int) -> list[Example]:

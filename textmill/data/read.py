@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from textmill.core.errors import DataError, nearest
 from textmill.core.progress import SILENT, Progress
 from textmill.data.encoding import decode
-from textmill.data.read_csv import read_csv
+from textmill.data.read_csv import read_csv, refuse_repeated_names
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather")
 _HUB = "hf:"
@@ -94,7 +94,7 @@ def read_rows(
         from textmill.data.read_hub import read_hub
 
         return _as_rows([read_hub(path.removeprefix(_HUB), base)])
-    place = (base / path).expanduser() if not path.startswith("~") else Path(path).expanduser()
+    place = _place_of(path, base)
     if place.is_dir() and (place / "dataset_info.json").exists():
         from textmill.data.read_hub import read_saved
 
@@ -110,6 +110,20 @@ def read_rows(
             fix="Check that the file was written completely.",
         )
     return rows
+
+
+def _place_of(path: str, base: Path) -> Path:
+    """Return where a path of the project file leads; one that the system refuses is not there."""
+    try:
+        place = Path(path).expanduser() if path.startswith("~") else base / path
+        place.exists()
+    except (OSError, RuntimeError, ValueError) as err:
+        raise DataError(
+            "The data must be there",
+            got=f"{_shown(path)}, which is no path here ({getattr(err, 'strerror', None) or err})",
+            fix="Check the path in the project file.",
+        ) from err
+    return place
 
 
 Part = tuple[str, dict[str, list[Any]], tuple[str, ...]]
@@ -220,7 +234,14 @@ def _read_table(file: Path, kind: str) -> dict[str, list[Any]]:
             except pa.ArrowInvalid:
                 source.seek(0)
                 table = pa.ipc.open_stream(source).read_all()
-    columns = dict(table.to_pydict())
+    refuse_repeated_names(table.column_names, file.name)
+    columns: dict[str, list[Any]] = {}
+    for column, values in zip(table.column_names, table.columns, strict=True):
+        try:
+            columns[column] = values.to_pylist()
+        except (OverflowError, ValueError):
+            # A time that Python cannot hold: as Arrow shows it; another column may be what counts.
+            columns[column] = values.cast(pa.string()).to_pylist()
     for column, names in _class_names(table.schema).items():
         if column in columns:
             columns[column] = [names.get(value, value) for value in columns[column]]
@@ -248,7 +269,7 @@ def _read_jsonl(text: str, name: str) -> dict[str, list[Any]]:
             continue
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as err:
+        except (ValueError, RecursionError) as err:  # also an integer too long for Python
             raise DataError(
                 f"Each line of {name} must be one JSON object",
                 got=f"{_shown(line)} in line {line_number} ({err})",

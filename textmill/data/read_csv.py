@@ -10,6 +10,7 @@ other rows, or with too many or too few values, is an error with its place.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -51,17 +52,32 @@ def read_csv(
         notes.append(
             f"{name}: the separator is {_shown(mark)}, by its header; set data.separator if that is wrong"
         )
+    if not mark.isascii() or mark in '\0\r\n"':
+        raise DataError(
+            f"The separator of {name} must be one plain ASCII character",
+            got=repr(mark),
+            fix="Write the file with ',', ';', '|' or tabs between the columns.",
+        )
     table = _parse(text, name, mark, quoting=not is_tsv, one_column=mark not in header)
     if not is_tsv and table.num_rows + 1 < text.count("\n"):
         _refuse_glued_rows(text, name, mark)
     names = [column.strip() for column in table.column_names]
+    refuse_repeated_names(names, name)
     columns = {column: table.column(index).to_pylist() for index, column in enumerate(names)}
-    if len(columns) != len(names):
-        twice = next(column for column in names if names.count(column) > 1)
+    return columns, tuple(notes)
+
+
+def refuse_repeated_names(columns: Sequence[str], name: str) -> None:
+    """Raise where two columns have one name: which of them holds the text or the label cannot be known.
+
+    Raises:
+        DataError: a name stands twice in `columns` of the file `name`.
+    """
+    if len(set(columns)) != len(columns):
+        twice = next(column for column in columns if columns.count(column) > 1)
         raise DataError(
             f"Each column of {name} must have its own name", got=f"{twice!r} twice", fix="Rename one of them."
         )
-    return columns, tuple(notes)
 
 
 def _first_line(text: str) -> str:
