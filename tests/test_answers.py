@@ -1,5 +1,6 @@
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -98,3 +99,10 @@ def test_either_texts_or_a_file_are_needed(toy_run, given):
 def test_an_unknown_kind_of_output_is_refused_before_any_work(toy_run, tmp_path):
     with pytest.raises(UserError, match=r"\.parquet"):
         predict_texts(toy_run[0], ["a"], output=tmp_path / "out.xlsx")
+
+
+def test_the_input_is_never_overwritten_by_the_output(toy_run, source):
+    before = Path(source).read_bytes()
+    with pytest.raises(DataError, match="another file than the input"):
+        predict_texts(toy_run[0], source=source, output=Path(source))
+    assert Path(source).read_bytes() == before

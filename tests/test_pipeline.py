@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from tests.conftest import write_toy_project
-from textmill.core.errors import GateRefused, ProjectError, StoreError
+from textmill.core.errors import DataError, GateRefused, ProjectError, StoreError
 from textmill.pipeline import check, promote_run, publish_run, run, train_run
 from textmill.project import load_project
 from textmill.store.registry import Store
@@ -113,3 +113,21 @@ def test_a_damaged_version_is_never_promoted(tmp_path, toy_run):
     graph.write_bytes(content)
     with pytest.raises((GateRefused, StoreError), match=r"model\.onnx"):
         promote_run(copy, 1)
+
+
+def test_data_that_cannot_be_used_leaves_no_run_behind(tmp_path):
+    project = load_project(write_toy_project(tmp_path), ["data.label=nothing"])
+    with pytest.raises(DataError):
+        train_run(project)
+    assert not project.runs.exists()
+
+
+def test_what_a_killed_publisher_left_in_the_run_goes_with_the_next(tmp_path, toy_run):
+    project, outcome = toy_run
+    copy = shutil.copytree(outcome.run.folder, tmp_path / "run")
+    toml = (copy / "project.toml").read_text().replace(str(project.store_root), str(tmp_path / "store"))
+    (copy / "project.toml").write_text(toml)
+    (copy / ".bundle-left" / "bundle").mkdir(parents=True)
+    (copy / ".bundle-left" / "bundle" / "model.onnx").write_bytes(b"half")
+    assert publish_run(copy) == 1
+    assert not list(copy.glob(".*"))

@@ -31,8 +31,8 @@ from textmill.data.prepare import prepare
 from textmill.evaluate.evaluate import Evaluation, evaluate
 from textmill.model.files import load
 from textmill.model.predictor import TorchPredictor
-from textmill.pipeline import PROJECT, REPORT
 from textmill.project import Project, load_project
+from textmill.run_folder import PROJECT, REPORT
 from textmill.runtime.encoder import TextEncoder
 from textmill.runtime.open import open as open_bundle
 from textmill.store.registry import Store
@@ -103,7 +103,8 @@ def predict_texts(
         progress: who watches.
 
     Raises:
-        UserError: no texts, no model, a missing column, or an unknown kind of output file.
+        UserError: no texts, no model, a missing column, an unknown kind of output file, or the input
+            as output.
     """
     write = None if output is None else _writer(output)
     if (source is None) == (not texts):
@@ -111,6 +112,12 @@ def predict_texts(
             "Predicting needs either texts or a file",
             got="both" if texts else "neither",
             fix='Write textmill predict "a text", or textmill predict --input file.csv --output out.csv',
+        )
+    if source is not None and output is not None and Path(source).resolve() == output.resolve():
+        raise DataError(
+            "The output must be another file than the input",
+            got=f"{output} for both",
+            fix="Name another file with --output.",
         )
     model = find_model(project, version=version, run_folder=run_folder)
     config = project.config.data.model_copy(update={"clean": model.clean})

@@ -16,14 +16,13 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from textmill.core.errors import ProjectError, StoreError
-from textmill.core.files import disk_faults, write_atomic
+from textmill.core.errors import StoreError
+from textmill.core.files import remove_tree, write_atomic
 from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Example
 from textmill.data.audit import Audit, audit
@@ -31,13 +30,14 @@ from textmill.data.prepare import Splits, prepare, survey
 from textmill.encode.tokenizer import Tokenizer, load_tokenizer
 from textmill.evaluate.evaluate import Evaluation, evaluate
 from textmill.evaluate.predictions import PREDICTIONS, read_predictions, write_predictions
-from textmill.evaluate.report import CARD, REPORT_JSON, write_report
+from textmill.evaluate.report import CARD, write_report
 from textmill.model.baseline import baseline
 from textmill.model.build import build
 from textmill.model.classifier import Classifier
 from textmill.model.files import load
 from textmill.model.predictor import TorchPredictor
 from textmill.project import Project, load_project
+from textmill.run_folder import PROJECT, REPORT, claimed, new_run, newest_unfinished
 from textmill.runtime.assemble import prepare_bundle
 from textmill.serve.gate import GateReport, promote
 from textmill.store.registry import Store
@@ -46,9 +46,8 @@ from textmill.train.hooks import EVENTS
 from textmill.train.loop import train
 from textmill.train.result import TrainResult, load_result
 
-PROJECT = "project.toml"
-REPORT = REPORT_JSON
 _BASELINE = "baseline.parquet"
+_STAGING = ".bundle-"
 _NUM_GOLDEN = 16  # golden answers in a bundle: texts of every length, answered in well under a second
 
 
@@ -134,9 +133,16 @@ def train_run(project: Project, *, resume: bool = False, progress: Progress = SI
         UserError: the data, the model or the project is wrong.
         TrainingGaveUp: no usable model came out.
     """
+    found = newest_unfinished(project) if resume else None
+    # Data that cannot be used must not leave a folder behind.
+    splits = prepare(project.config.data, project.folder, progress)
+    folder = found or new_run(project)
+    with claimed(folder):
+        return _train_in(folder, project, splits, resume, progress)
+
+
+def _train_in(folder: Path, project: Project, splits: Splits, resume: bool, progress: Progress) -> Run:
     config = project.config
-    folder = _newest_unfinished(project) if resume else _new_run(project)
-    splits = prepare(config.data, project.folder, progress)
     classifier, tokenizer, training = _train_or_load(project, splits, folder, resume, progress)
     write_atomic(folder / PROJECT, project.as_toml())
     plain = evaluate(baseline(splits.train), splits.test, seed=config.train.seed, progress=progress)
@@ -195,13 +201,20 @@ def publish_run(folder: Path, *, progress: Progress = SILENT) -> int:
             got=f"{folder}, which has no {REPORT}",
             fix="Finish it with `textmill train --resume`, or name another run folder.",
         )
+    with claimed(folder, wait=True):
+        for leftover in folder.glob(f"{_STAGING}*"):  # of a publisher that was killed
+            remove_tree(leftover)
+        return _publish_from(folder, progress)
+
+
+def _publish_from(folder: Path, progress: Progress) -> int:
     project = load_project(folder / PROJECT)
     config = project.config
     classifier, tokenizer = load(folder / MODEL)
     evaluation = read_predictions(folder / PREDICTIONS)
     rows = _rows_of(folder / PREDICTIONS)
     store = Store(project.store_root, config.name)
-    with tempfile.TemporaryDirectory(prefix=".bundle-", dir=folder) as staging:
+    with tempfile.TemporaryDirectory(prefix=_STAGING, dir=folder) as staging:
         source = Path(staging) / "bundle"
         facts = prepare_bundle(
             source,
@@ -230,34 +243,6 @@ def promote_run(
     """
     store = Store(project.store_root, project.config.name)
     return promote(store, version, project.config.gate, force=force, progress=progress)
-
-
-def _new_run(project: Project) -> Path:
-    stamp = datetime.now().astimezone().strftime("%Y-%m-%dT%H-%M-%S")
-    with disk_faults(project.runs):
-        project.runs.mkdir(parents=True, exist_ok=True)
-        for number in range(1, 1000):
-            folder = project.runs / (stamp if number == 1 else f"{stamp}-{number}")
-            try:
-                folder.mkdir()
-            except FileExistsError:
-                # Another run began in the same second.
-                continue
-            write_atomic(folder / PROJECT, project.as_toml())
-            return folder
-    raise AssertionError("a thousand runs in one second")
-
-
-def _newest_unfinished(project: Project) -> Path:
-    runs = sorted(project.runs.iterdir()) if project.runs.is_dir() else []
-    for folder in reversed(runs):
-        if (folder / PROJECT).exists() and not (folder / REPORT).exists():
-            return folder
-    raise ProjectError(
-        "Resuming needs an unfinished run",
-        got=f"{len(runs)} finished runs in {project.runs}",
-        fix="Start a new one without --resume.",
-    )
 
 
 def _data_facts(splits: Splits, tokenizer: Tokenizer) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.evaluate.toys import simulate, simulated
-from textmill.core.errors import DataError
+from textmill.core.errors import DataError, StoreError
 from textmill.core.types import Example
 from textmill.evaluate.compare import compare
 from textmill.evaluate.evaluate import Evaluation, evaluate, from_scores
@@ -275,3 +275,12 @@ def test_a_model_without_mistakes_has_no_list_of_them(tmp_path):
     assert list_errors(_one("x"), None) == []
     page = _report(tmp_path, ("a", "b"), evaluation=_one("x"), baseline=None).html.read_text()
     assert "Wrong, and sure of it" not in page
+
+
+def test_the_report_that_marks_a_run_as_finished_is_written_last(tmp_path):
+    (tmp_path / "card.md").mkdir()  # the card cannot be written
+    with pytest.raises(StoreError):
+        write_report(
+            tmp_path, project=PROJECT, data={}, evaluation=evaluate(*simulated(40, ("a", "b"), seed=0))
+        )
+    assert not (tmp_path / "report.json").exists()

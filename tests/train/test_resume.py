@@ -257,3 +257,10 @@ def test_kills_at_random_moments_change_nothing(tmp_path):
     assert [kept[k] for k in ("best_step", "best_metric", "steps")] == [
         whole[k] for k in ("best_step", "best_metric", "steps")
     ]
+
+
+@pytest.mark.parametrize("change", [{"pooling": "max"}, {"head": "linear"}, {"dropout": 0.3}])
+def test_the_model_must_not_change_either(tmp_path, change):
+    pull_plug(tmp_path, 10, checkpoint_every=3)
+    with pytest.raises(ProjectError, match=f"model.{next(iter(change))} must not change"):
+        toy_train(tmp_path, resume=True, model=change)

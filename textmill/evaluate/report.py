@@ -109,9 +109,9 @@ def write_report(
     }
     environment = _environment()
     paths = ReportPaths(run_dir / REPORT_JSON, run_dir / REPORT_HTML, run_dir / CARD)
-    write_json(paths.json, facts)
     write_atomic(paths.html, environment.get_template("report.html.jinja").render(shown))
     write_atomic(paths.card, environment.get_template("card.md.jinja").render(shown))
+    write_json(paths.json, facts)  # last: who finds it finds the other two
     return paths
 
 

@@ -18,6 +18,7 @@ from textmill.core.errors import DataError, ProjectError
 from textmill.data.fingerprint import SidePrint, print_side, what_differs
 from textmill.data.prepare import Splits
 from textmill.data.split import Side
+from textmill.model.config import ModelConfig
 from textmill.order.config import OrderConfig
 from textmill.train.config import TrainConfig
 
@@ -28,7 +29,12 @@ _MAY_CHANGE = {
 
 
 def identify(
-    splits: Splits, lengths: npt.NDArray[np.int64], config: TrainConfig, order: OrderConfig, max_tokens: int
+    splits: Splits,
+    lengths: npt.NDArray[np.int64],
+    config: TrainConfig,
+    order: OrderConfig,
+    max_tokens: int,
+    model: ModelConfig,
 ) -> dict[str, Any]:
     """Return plain values that are equal for two runs exactly if one can go on as the other.
 
@@ -38,6 +44,7 @@ def identify(
         config: the training's settings.
         order: the order's settings.
         max_tokens: the token budget in use.
+        model: the classifier's settings; where its first weights came from does not matter any more.
     """
     return {
         "data": {
@@ -48,6 +55,7 @@ def identify(
         "lengths": hashlib.sha256(np.ascontiguousarray(lengths).tobytes()).hexdigest(),
         "train": config.model_dump(mode="json", exclude=_MAY_CHANGE),
         "order": order.model_dump(mode="json"),
+        "model": model.model_dump(mode="json", exclude={"backbone"}),
         "max_tokens": max_tokens,
     }
 
@@ -75,7 +83,7 @@ def check_same_settings(before: dict[str, Any], now: dict[str, Any]) -> None:
     Raises:
         ProjectError: a setting differs that may not change.
     """
-    for table in ("train", "order"):
+    for table in ("train", "order", "model"):
         for key in sorted(before[table].keys() | now[table].keys()):
             old, new = before[table].get(key), now[table].get(key)
             if old != new:

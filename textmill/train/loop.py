@@ -127,7 +127,7 @@ def train(
             config=config,
             hardware=hardware,
             run_dir=run_dir,
-            identity=identify(splits, rows.lengths, config, order, max_tokens),
+            identity=identify(splits, rows.lengths, config, order, max_tokens, classifier.config),
             num_steps=sum(len(plan_steps(plan, epoch, config.accumulate)) for epoch in range(config.epochs)),
         )
         assert parts.num_steps > 0, "a plan without batches"
