@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -192,3 +193,52 @@ def test_serve_answers_and_load_accounts_for_every_request(made, tmp_path, call)
             server.send_signal(signal.SIGTERM)
             server.wait(timeout=60)
     assert server.returncode == 0
+
+
+def test_an_interrupt_also_ends_with_one_object(tmp_path):
+    path = write_toy_project(tmp_path)
+    command = [sys.executable, "-m", "textmill.cli", "train", path, "--json", "--set", "train.epochs=500"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("runs/toy/*/events.jsonl")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert last_json(out)["error"]["kind"] == "Interrupted"
+
+
+def test_a_fault_of_ours_is_exit_code_1_with_its_trace_and_one_object(tmp_path, call, caplog):
+    path = write_toy_project(tmp_path, num_rows=4)
+    deeper_than_python = "[" * 50_000
+    code, out, err = call("train", path, "--json", "--set", f"train.lr={deeper_than_python}")
+    assert code == 1
+    assert "Error: RecursionError" in err
+    assert "Traceback" in caplog.text
+    assert last_json(out)["error"]["kind"] == "Fault"
+
+
+def test_output_is_readable_on_a_terminal_without_unicode(made):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "textmill.cli", "predict", "-p", made, "我 great 😀"]
+    for option, found in (("--json", '"label"'), (None, "great")):
+        done = subprocess.run(
+            [*command, *filter(None, [option])], capture_output=True, text=True, check=False, env=environment
+        )
+        assert done.returncode == 0, done.stderr
+        assert found in done.stdout
+    command[3:] = ["train", b"\xff.toml", "--json"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert "there must be" in json.loads(done.stdout)["error"]["message"].lower()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("option", [["--json"], []])
+def test_a_full_disk_under_the_output_is_one_clear_message(option):
+    command = [sys.executable, "-m", "textmill.cli", "schema", *option]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: Standard output must be writable")
+    assert len(done.stderr.splitlines()) == 1

@@ -85,3 +85,10 @@ def test_a_backbone_folder_is_found_beside_the_project_file(tmp_path):
     (tmp_path / "mine").mkdir()
     assert load_project(path, ["model.backbone=./mine"]).config.model.backbone == str(tmp_path / "mine")
     assert load_project(path, ["model.backbone=bert-base"]).config.model.backbone == "bert-base"
+
+
+def test_a_file_as_windows_writes_it_is_read(tmp_path):
+    path = write_toy_project(tmp_path, num_rows=4)
+    plain = load_project(path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert load_project(path) == plain

@@ -7,6 +7,7 @@ Modules are imported inside the verbs, so that `textmill --help` answers at once
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -18,7 +19,7 @@ from typer.exceptions import TyperException
 
 from textmill import __version__
 from textmill.core.errors import TextmillError
-from textmill.terminal import progress_for, show_json, show_lines, show_table
+from textmill.terminal import fact_lines, progress_for, show_json, show_lines, show_table
 
 if TYPE_CHECKING:
     from textmill.core.progress import Progress
@@ -44,7 +45,9 @@ Overrides = Annotated[
     list[str] | None, typer.Option("--set", help="Override a key, for example train.lr=3e-5; may repeat.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
-Version = Annotated[int | None, typer.Option("--version", help="A version of the store; default: live.")]
+Version = Annotated[
+    int | None, typer.Option("--version", help="A version; default: live, else the newest run.")
+]
 RunFolder = Annotated[Path | None, typer.Option("--run", help="A run folder instead of a stored version.")]
 DEFAULT_PROJECT = Path("project.toml")
 _INTERRUPTED = 130
@@ -54,14 +57,18 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     as_json = "--json" in sys.argv
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A text in a script that the terminal cannot show is no reason to end: it is shown as escapes.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False) or 0
     except TextmillError as err:
         _fail(str(err), err.as_json(), as_json)
         code = err.exit_code
     except TyperException as err:
-        message = f"{err} `textmill --help` lists the verbs; each has its own --help."
-        _fail(message, {"kind": "Usage", "message": message}, as_json)
+        if str(err):  # without a verb, its help has been shown instead
+            message = f"{err} `textmill --help` lists the verbs; each has its own --help."
+            _fail(message, {"kind": "Usage", "message": message}, as_json)
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
@@ -69,8 +76,19 @@ def main() -> None:
         # The reader of our output has left (`textmill ... | head`): that is no fault.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except Exception as err:
+        logging.getLogger(__name__).exception("This is a fault of textmill; please report it.")
+        _fail(
+            f"{type(err).__name__}: {err}",
+            {"kind": "Fault", "message": f"{type(err).__name__}: {err}"},
+            as_json,
+        )
+        code = 1
     if code == _INTERRUPTED:
-        sys.stderr.write("Interrupted. What was written stays; `--resume` goes on with a training.\n")
+        message = "Interrupted. What was written stays; `--resume` goes on with a training."
+        sys.stderr.write(message + "\n")
+        if as_json:
+            show_json({"error": {"kind": "Interrupted", "message": message}})
     sys.exit(code)
 
 
@@ -104,6 +122,11 @@ def _show(result: dict[str, Any], as_json: bool, lines: list[str]) -> None:
         show_lines(lines)
 
 
+def _serve_next(version: int, project: Path) -> str:
+    where = "" if project == DEFAULT_PROJECT else f" {project}"
+    return f"Version {version} is live. A running server takes it by itself; else: textmill serve{where}"
+
+
 @app.callback(invoke_without_command=True)
 def _version(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
@@ -118,7 +141,7 @@ def init(
     train: Annotated[str, typer.Argument(help="The labelled file, folder or hf:NAME.")],
     text: Annotated[str | None, typer.Option(help="The column of the text; guessed if absent.")] = None,
     label: Annotated[str | None, typer.Option(help="The column of the label; guessed if absent.")] = None,
-    name: Annotated[str, typer.Option(help="The model's name.")] = "model",
+    name: Annotated[str | None, typer.Option(help="The model's name; default: the file's.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = DEFAULT_PROJECT,
     as_json: Json = False,
 ) -> None:
@@ -153,7 +176,7 @@ def train(
     from textmill.pipeline import train_run
 
     run = train_run(_load(project, overrides), resume=resume, progress=_progress())
-    _show(run.as_json(), as_json, run.as_lines())
+    _show(run.as_json(), as_json, [*run.as_lines(), f"Next: textmill store publish {run.folder}"])
 
 
 @app.command()
@@ -177,7 +200,7 @@ def predict(
     project: ProjectOption = DEFAULT_PROJECT,
     version: Version = None,
     run: RunFolder = None,
-    source: Annotated[str | None, typer.Option("--input", "-i", help="A file of texts.")] = None,
+    source: Annotated[str | None, typer.Option("--input", "-i", help="A data file with the texts.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write: .csv, .jsonl or .parquet.")
     ] = None,
@@ -204,7 +227,7 @@ def run(
     from textmill.pipeline import run as run_all
 
     outcome = run_all(_load(project, overrides), resume=resume, progress=_progress())
-    _show(outcome.as_json(), as_json, outcome.as_lines())
+    _show(outcome.as_json(), as_json, [*outcome.as_lines(), _serve_next(outcome.version, project)])
 
 
 @app.command()
@@ -217,6 +240,7 @@ def serve(
     from textmill.serve.front import Address
     from textmill.serve.server import serve as serve_store
 
+    logging.getLogger("textmill.serve").setLevel(logging.INFO)  # which version went live
     loaded = _load(project, overrides)
 
     def ready(address: Address) -> None:
@@ -260,13 +284,13 @@ def data_get(
 @store_app.command("list")
 def store_list(project: ProjectOption = DEFAULT_PROJECT, as_json: Json = False) -> None:
     """List the published versions, and which one is live."""
-    from textmill.store.show import list_versions
+    from textmill.store.show import COLUMNS, list_versions, shown_version
 
     rows = list_versions(_store(project))
     if as_json:
         show_json({"versions": rows})
     else:
-        show_table("Versions", list(rows[0]) if rows else ["version"], [list(row.values()) for row in rows])
+        show_table("Versions", COLUMNS, [shown_version(row) for row in rows])
 
 
 @store_app.command("show")
@@ -279,7 +303,7 @@ def store_show(
     from textmill.store.show import show_version
 
     facts = show_version(_store(project), version)
-    _show(facts, as_json, [f"{key}: {value}" for key, value in facts.items()])
+    _show(facts, as_json, fact_lines(facts))
 
 
 @store_app.command("publish")
@@ -291,21 +315,25 @@ def store_publish(
     from textmill.pipeline import publish_run
 
     version = publish_run(run, progress=_progress())
-    _show({"version": version}, as_json, [f"Published version {version}."])
+    _show(
+        {"version": version},
+        as_json,
+        [f"Published version {version}. Next: textmill store promote {version}"],
+    )
 
 
 @store_app.command("promote")
 def store_promote(
     version: Annotated[int, typer.Argument(help="The version that shall go live.")],
     project: ProjectOption = DEFAULT_PROJECT,
-    force: Annotated[bool, typer.Option("--force", help="Promote although the gate cannot tell.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overrule signature and comparison.")] = False,
     as_json: Json = False,
 ) -> None:
     """Make a version live if it passes the gate; a server that watches the store swaps by itself."""
     from textmill.pipeline import promote_run
 
     report = promote_run(_load(project), version, force=force, progress=_progress())
-    _show(report.as_json(), as_json, report.as_lines())
+    _show(report.as_json(), as_json, [*report.as_lines(), _serve_next(version, project)])
 
 
 @store_app.command("rollback")
@@ -337,7 +365,7 @@ def server_status(
 
     loaded = _load(project)
     facts = AdminClient(loaded.store_root, admin_port or loaded.config.serve.admin_port).status()
-    _show(facts, as_json, [f"{key}: {value}" for key, value in facts.items()])
+    _show(facts, as_json, fact_lines(facts["models"]))
 
 
 @server_app.command("load")
@@ -350,7 +378,7 @@ def server_load(
     ] = None,
     clients: Annotated[int, typer.Option(help="Keep-alive connections, where no rate is given.")] = 8,
     duration_s: Annotated[float, typer.Option("--duration", help="Seconds.")] = 10.0,
-    receipt: Annotated[Path | None, typer.Option(help="Write the ledger of all requests here.")] = None,
+    receipt: Annotated[Path | None, typer.Option(help="Write the receipt here, as JSON.")] = None,
     as_json: Json = False,
 ) -> None:
     """Send a load without retries and account for every request; exit code 1 if one failed."""

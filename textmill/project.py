@@ -106,7 +106,7 @@ def load_project(path: Path | str = DEFAULT_FILE, overrides: Sequence[str] = ())
     if path.is_dir():
         path = path / DEFAULT_FILE
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as err:
         raise ProjectError(
             "There must be a project file",

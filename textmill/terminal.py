@@ -8,11 +8,14 @@ What is not covered: what is shown (each verb in `cli.py` knows its own result).
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
+
+from textmill.core.errors import StoreError
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -30,7 +33,7 @@ def progress_for(stream: TextIO) -> Progress:
 
 
 class LineProgress:
-    """Plain lines: one at the start, one every ten seconds, one at the end of each task."""
+    """Plain lines: one at the start, one every ten seconds, one at the end of each longer task."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -39,9 +42,10 @@ class LineProgress:
     def task(self, title: str, total: int | None) -> Iterator[Task]:
         """Begin a piece of work and write its first line."""
         task = _LineTask(self, title, total)
-        self.say(f"{title} ..." if total is None else f"{title}: {total}")
+        self.say(f"{title} ..." if total is None else f"{title}: {_count(total)} ...")
         yield task
-        self.say(task.closing_line())
+        if task.is_worth_a_line():
+            self.say(task.closing_line())
 
     def say(self, message: str) -> None:
         """Write one line."""
@@ -63,17 +67,21 @@ class _LineTask:
         now = time.monotonic()
         if now - self._last_line >= _LINE_EVERY_S:
             self._last_line = now
-            of = f" of {self._total}" if self._total is not None else ""
-            self._lines.say(f"{self._title}: {self._done}{of}{_shown_figures(self._figures)}")
+            of = f" of {_count(self._total)}" if self._total is not None else ""
+            self._lines.say(f"{self._title}: {_count(self._done)}{of}{_shown_figures(self._figures)}")
+
+    def is_worth_a_line(self) -> bool:
+        """Return whether the end says more than the beginning did."""
+        return time.monotonic() - self._start >= 1 or bool(self._figures)
 
     def closing_line(self) -> str:
         """Return the line that ends the task."""
         seconds = time.monotonic() - self._start
-        return f"{self._title}: {self._done} done in {seconds:.1f} s{_shown_figures(self._figures)}"
+        return f"{self._title}: {_count(self._done)} done in {seconds:.1f} s{_shown_figures(self._figures)}"
 
 
 class BarProgress:
-    """Progress bars of rich, with the newest figures beside the bar."""
+    """Progress bars of rich, with the newest figures below the bar."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
@@ -88,9 +96,10 @@ class BarProgress:
         if self._bars is None:
             self._bars = _new_bars(self._console)
             self._bars.start()
-        bar = self._bars.add_task(title, total=total, figures="")
+        of = "" if total is None else f"of {_count(total)}"
+        bar = self._bars.add_task(title, total=total, figures="", count=of)
         try:
-            yield _BarTask(self._bars, bar)
+            yield _BarTask(self._bars, bar, of)
         finally:
             if outermost:
                 self._bars.stop()
@@ -98,44 +107,67 @@ class BarProgress:
 
     def say(self, message: str) -> None:
         """Write one line above the bars."""
-        self._console.print(message, markup=False, highlight=False)
+        self._console.print(message, markup=False, highlight=False, soft_wrap=True)
 
 
 class _BarTask:
-    def __init__(self, bars: Bars, bar: TaskID) -> None:
-        self._bars, self._bar = bars, bar
+    def __init__(self, bars: Bars, bar: TaskID, of: str) -> None:
+        self._bars, self._bar, self._of = bars, bar, of
+        self._done = 0
 
     def advance(self, num: int = 1, **figures: float) -> None:
         """Move the bar."""
+        self._done += num
+        fields: dict[str, Any] = {"count": f"{_count(self._done)} {self._of}"}
         if figures:
-            self._bars.update(self._bar, advance=num, figures=_shown_figures(figures))
-        else:
-            self._bars.update(self._bar, advance=num)
+            fields["figures"] = _shown_figures(figures)
+        self._bars.update(self._bar, advance=num, **fields)
 
 
 def _new_bars(console: Any) -> Bars:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.text import Text
 
-    return Progress(
+    class Bars(Progress):
+        """Bars with the newest figures on a line of their own: beside the bar they do not fit 80 columns."""
+
+        def get_renderables(self) -> Iterator[Any]:
+            yield self.make_tasks_table(self.tasks)
+            for task in self.tasks:
+                if task.fields["figures"]:
+                    yield Text(task.fields["figures"], no_wrap=True, overflow="ellipsis")
+
+    return Bars(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[figures]}"),
         console=console,
     )
 
 
+def _count(num: int) -> str:
+    return f"{num / 1e6:.1f} million" if num >= 10_000_000 else str(num)  # so many are bytes
+
+
 def _shown_figures(figures: dict[str, float]) -> str:
     return "".join(f"  {name} {value:.4g}" for name, value in figures.items())
+
+
+def fact_lines(facts: Mapping[str, Any], indent: str = "") -> list[str]:
+    """Return facts as lines `name: value`; what is inside another fact stands below it, indented."""
+    lines = []
+    for name, value in facts.items():
+        if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+            value = {str(place): each for place, each in enumerate(value, 1)}
+        if isinstance(value, Mapping) and value:
+            lines += [f"{indent}{name}:", *fact_lines(value, indent + "  ")]
+            continue
+        if isinstance(value, list | tuple):
+            value = ", ".join(map(str, value)) or "none"
+        lines.append(f"{indent}{name}: {'none' if value is None else value}")
+    return lines
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -146,7 +178,8 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
 
     table = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
+        is_text = number == 0 or all(_is_word(row[number]) for row in rows)
+        table.add_column(Text(column), justify="left" if is_text else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     width = None if sys.stdout.isatty() else 120
@@ -155,15 +188,37 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
 
 def show_lines(lines: Sequence[str]) -> None:
     """Print plain lines on standard output."""
-    for line in lines:
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    _write("".join(line + "\n" for line in lines))
 
 
 def show_json(value: dict[str, Any]) -> None:
     """Print one JSON object as one line on standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
-    sys.stdout.flush()
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:  # an ASCII terminal, or a name of the file system that is no UTF-8
+        text = json.dumps(value, ensure_ascii=True, default=str)
+    _write(text + "\n")
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as err:
+        # What is left in the buffer would fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise StoreError(
+            "Standard output must be writable",
+            got=repr(err.strerror),
+            fix="Free some space, or send the output elsewhere.",
+        ) from err
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and not value.endswith("%")
 
 
 def _cell(value: object) -> str:

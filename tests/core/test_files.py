@@ -1,4 +1,5 @@
 import os
+import re
 import resource
 import stat
 import subprocess
@@ -77,3 +78,20 @@ def test_a_read_only_tree_is_removed(tmp_path):
     (tmp_path / "v").chmod(0o555)
     remove_tree(tmp_path / "v")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["file as folder", "folder as file", "long", "loop"])
+def test_a_path_that_cannot_be_written_is_a_clear_error(tmp_path, kind):
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    path = {
+        "file as folder": tmp_path / "file" / "a.csv",
+        "folder as file": tmp_path / "folder",
+        "long": tmp_path / ("a" * 300),
+        "loop": tmp_path / "loop" / "a.csv",
+    }[kind]
+    with pytest.raises(StoreError, match=re.escape(str(tmp_path))):
+        write_atomic(path, b"x")
+    assert (tmp_path / "file").read_text() == "kept"
+    assert not list(tmp_path.glob(".*"))

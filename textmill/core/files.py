@@ -26,6 +26,10 @@ _DISK_FAULTS = {
     errno.EROFS: ("The file system must be writable", "Choose another folder or remount it."),
     errno.EACCES: ("The folder must be accessible", "Change its permissions or choose another folder."),
     errno.EPERM: ("The folder must be accessible", "Change its permissions or choose another folder."),
+    errno.ENOTDIR: ("A folder must stand there", "Move the file away or choose another folder."),
+    errno.EEXIST: ("A folder must stand there", "Move the file away or choose another folder."),
+    errno.EISDIR: ("A file must stand there", "Move the folder away or choose another name."),
+    errno.ENAMETOOLONG: ("A path must not be too long", "Choose a shorter name."),
     errno.EFBIG: ("A file must stay below the size limit", "Raise the limit (ulimit -f) and run again."),
 }
 
@@ -40,7 +44,7 @@ def disk_faults(path: Path) -> Iterator[None]:
         if number not in _DISK_FAULTS:
             raise
         rule, fix = _DISK_FAULTS[number]
-        where = getattr(err, "filename", None) or path
+        where = getattr(err, "filename2", None) or getattr(err, "filename", None) or path
         raise StoreError(rule, got=f"{os.strerror(number)!r} at {where}", fix=fix) from err
 
 

@@ -117,14 +117,14 @@ def _staging(folder: Path) -> Iterator[Path]:
 
 
 def _make_store(folder: Path) -> None:
-    try:
-        with disk_faults(folder):
+    with disk_faults(folder):
+        try:
             for part in (folder, folder / VERSIONS, folder / STAGING):
                 part.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as err:
-        raise StoreError(
-            "A store must be a folder", got=f"a file at {err.filename}", fix="Name another folder."
-        ) from err
+        except (FileExistsError, NotADirectoryError) as err:
+            raise StoreError(
+                "A store must be a folder", got=f"a file at {err.filename}", fix="Name another folder."
+            ) from err
 
 
 def _list_source(source: Path) -> list[str]:
