@@ -231,6 +231,12 @@ def test_unknown_keys_of_the_model_table_are_refused():
         toy_model_config(poling="mean")
 
 
+@pytest.mark.parametrize("sizes", [(), (0,), (8, -1)])
+def test_a_head_without_width_is_refused(sizes):
+    with pytest.raises(ValueError, match="head_sizes"):
+        toy_model_config(head_sizes=sizes)
+
+
 @pytest.mark.slow
 def test_the_packaged_encoder_builds_whole():
     classifier, tokenizer, notes = build(ModelConfig(), ("a", "b"), EncodeConfig(), seed=0)

@@ -24,6 +24,7 @@ from textmill.train.config import TrainConfig
         ("device", "tpu"),
         ("keep_checkpoints", 0),
         ("threads", 0),
+        ("threads", 100_000),
     ],
 )
 def test_a_value_out_of_range_is_refused_with_its_key(key, value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -40,7 +40,7 @@ class ModelConfig(Config):
     """A hub name, a folder, or package:<package>/<path>; with [model.architecture] only for its tokenizer."""
     head: Literal["mlp", "linear"] = "mlp"
     """mlp: three linear layers; linear: one."""
-    head_sizes: tuple[int, ...] | None = None
+    head_sizes: tuple[Annotated[int, Field(ge=1)], ...] | None = Field(default=None, min_length=1)
     """Widths of the hidden layers of the mlp head; without it two layers as wide as the encoder."""
     activation: Activation = "gelu"
     """Between the layers of the mlp head."""

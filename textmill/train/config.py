@@ -14,6 +14,7 @@ from textmill.core.config import Config
 
 Metric = Literal["f1_macro", "accuracy", "loss"]
 Positive = Annotated[int, Field(gt=0)]
+Threads = Annotated[int, Field(gt=0, le=1024)]  # far more than that end the process without a word
 Budget = Annotated[int, Field(ge=8)]  # room for one short text
 
 
@@ -64,7 +65,7 @@ class TrainConfig(Config):
     """Where to compute; "auto" takes cuda, then mps, then cpu."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Number format of the forward pass; "auto" is bf16 on GPUs that have it, else fp32."""
-    threads: Literal["auto"] | Positive = "auto"
+    threads: Literal["auto"] | Threads = "auto"
     """CPU threads; "auto" is every processor that this process may use."""
     tensorboard: bool = False
     """Write TensorBoard files beside events.jsonl (needs the extra `track`)."""
