@@ -145,6 +145,8 @@ def tell_story(options: argparse.Namespace, progress: Progress) -> int:
         receipt = load.end()
 
         show_quality(first, second)
+        if options.rows is not None:
+            show_lines(["So few rows hardly teach an encoder; without --rows it learns from all of them."])
         show_receipt(receipt, old, new, promoted)
         show_lines(
             [
@@ -264,7 +266,7 @@ def keep_up(server: RunningServer) -> None:
             f"The server stays up. In the browser: {server.url}/",
             "With curl:",
             f"  curl {server.url}/v1/models/{NAME}:predict "
-            """-d '{"instances": ["A quiet film that stays with you.", "Two hours I will not get back."]}'""",
+            """-d '{"instances": ["A quiet film that stays with you."]}'""",
             f"  curl {server.url}/v1/models/{NAME}",
             f"  curl {server.url}/metrics",
             "Ctrl-C ends it.",

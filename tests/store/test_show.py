@@ -3,7 +3,7 @@ import pytest
 from tests.store.sources import FACTS, make_source
 from textmill.core.errors import StoreError
 from textmill.store.registry import Store
-from textmill.store.show import list_versions, show_version
+from textmill.store.show import list_versions, show_version, shown_version
 
 
 @pytest.fixture
@@ -41,3 +41,11 @@ def test_showing_a_version_checks_its_files(store):
     (store.path / "versions" / "1" / "empty.json").write_text("x")
     with pytest.raises(StoreError, match="empty"):
         show_version(store, 1)
+
+
+def test_a_person_reads_local_minutes_and_megabytes(store):
+    row = {**list_versions(store)[1], "size_bytes": 183_510_365}
+    version, status, created, metrics, megabytes = shown_version(row)
+    assert (version, status, metrics, megabytes) == (2, "live", "accuracy 0.500", 184)
+    assert len(created) == len("2026-01-31 10:00")
+    assert shown_version({**row, "created": "damaged: no JSON"})[2] == "damaged: no JSON"

@@ -29,8 +29,11 @@ def list_models(root: Path) -> list[str]:
         StoreError: the folder is not there.
     """
     if not root.is_dir():
-        siblings = [each.name for each in root.parent.iterdir()] if root.parent.is_dir() else []
-        raise StoreError("The store must be a folder", got=str(root), fix=nearest(root.name, siblings))
+        raise StoreError(
+            "The store must be a folder",
+            got=f"{root}, which is none",
+            fix="`textmill run` or `textmill store publish` makes it with the first version.",
+        )
     return sorted(each.name for each in root.iterdir() if (each / VERSIONS).is_dir())
 
 

@@ -5,12 +5,16 @@ What is not covered: the journal's lines (`Store.journal`).
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from textmill.core.errors import StoreError
 from textmill.core.progress import SILENT, Progress
 from textmill.store.registry import Store
 from textmill.store.state import State
+
+COLUMNS = ("version", "status", "created", "metrics", "MB")
+"""Of what `shown_version` returns."""
 
 
 def list_versions(store: Store) -> list[dict[str, Any]]:
@@ -23,6 +27,15 @@ def list_versions(store: Store) -> list[dict[str, Any]]:
     """
     state = store.state()
     return [_row(store, state, version) for version in store.versions()]
+
+
+def shown_version(row: dict[str, Any]) -> tuple[int, str, str, str, int]:
+    """Return a row of `list_versions` for people: local time to the minute, megabytes."""
+    try:
+        created = f"{datetime.fromisoformat(row['created']).astimezone():%Y-%m-%d %H:%M}"
+    except ValueError:
+        created = row["created"]  # damaged
+    return row["version"], row["status"], created, row["metrics"], round(row["size_bytes"] / 1e6)
 
 
 def show_version(store: Store, version: int, progress: Progress = SILENT) -> dict[str, Any]:
