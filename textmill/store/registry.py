@@ -29,10 +29,12 @@ def list_models(root: Path) -> list[str]:
         StoreError: the folder is not there.
     """
     if not root.is_dir():
+        siblings = [each.name for each in root.parent.iterdir()] if root.parent.is_dir() else []
+        hint = nearest(root.name, siblings).partition("Known")[0]
         raise StoreError(
             "The store must be a folder",
             got=f"{root}, which is none",
-            fix="`textmill run` or `textmill store publish` makes it with the first version.",
+            fix=f"{hint}`textmill run` or `textmill store publish` makes it with the first version.",
         )
     return sorted(each.name for each in root.iterdir() if (each / VERSIONS).is_dir())
 
