@@ -93,3 +93,14 @@ def test_a_graph_cut_short_is_a_store_error(folder, tmp_path, length):
     (tmp_path / "model.onnx").write_bytes(content[: min(length, len(content) - 1)])
     with pytest.raises(StoreError, match=r"model\.onnx must be a graph"):
         open_bundle(tmp_path, "onnx")
+
+
+def test_what_happens_to_the_files_later_does_not_reach_an_open_bundle(tmp_path):
+    prepare_toy_bundle(tmp_path / "bundle")
+    predictors = [open_bundle(tmp_path / "bundle", runtime) for runtime in ("onnx", "torch")]
+    before = [predictor.scores(TEXTS) for predictor in predictors]
+    for path in (tmp_path / "bundle").rglob("*"):
+        if path.is_file():
+            path.write_bytes(bytes(path.stat().st_size))
+    for predictor, scores in zip(predictors, before, strict=True):
+        np.testing.assert_array_equal(predictor.scores(TEXTS), scores)

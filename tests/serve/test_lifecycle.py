@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import asyncio
+import gc
+import os
+import signal
 import time
+import weakref
+from collections.abc import Callable
 
 import pytest
 
@@ -8,8 +14,11 @@ from tests.serve.bundles import MODEL, TEXTS
 from tests.serve.clients import ask, predict, wait_until
 from textmill.core.errors import ServeError
 from textmill.serve.admin import AdminClient
+from textmill.serve.lifecycle import Keeper, Router
 from textmill.serve.load import BackgroundLoad
+from textmill.serve.metrics import Metrics
 from textmill.serve.server import RunningServer, start_server
+from textmill.store.state import STATE
 
 
 def _answers(server: RunningServer, version: int) -> bool:
@@ -107,3 +116,107 @@ def test_a_corrupt_live_version_at_the_start_is_told_or_replaced_by_the_previous
     shelf.corrupt(corrupt)
     with start_server(shelf.root, [MODEL], config) as server:
         assert _answers(server, good)
+
+
+def test_a_version_that_is_repaired_where_it_lies_goes_live(shelf, config):
+    shelf.publish(1, live=True)
+    broken = shelf.publish(2)
+    graph = shelf.store.bundle(broken).path / "model.onnx"
+    whole = graph.read_bytes()
+    shelf.corrupt(broken)
+    with start_server(shelf.root, [MODEL], config) as server:
+        shelf.store.set_live(broken, "for a test")
+        wait_until(lambda: broken in _refused(server))
+        graph.write_bytes(whole)
+        wait_until(lambda: _answers(server, broken))
+    refusals = [entry for entry in shelf.store.journal() if entry.what == "refused"]
+    assert len(refusals) == 1  # another try with the same end is no news
+
+
+def test_a_version_that_cannot_even_be_read_is_refused_with_its_reason(shelf, config):
+    shelf.publish(1, live=True)
+    broken = shelf.publish(2)
+    path = shelf.store.bundle(broken).path / "model" / "textmill.json"
+    path.chmod(0o644)
+    path.write_text('{"facts": {}}')
+    with start_server(shelf.root, [MODEL], config) as server:
+        shelf.store.set_live(broken, "for a test")
+        wait_until(lambda: broken in _refused(server))
+        assert _answers(server, 1)
+
+
+def test_a_store_that_is_away_while_the_worker_dies_means_503_until_it_is_back(shelf, config):
+    shelf.publish(1, live=True)
+    with start_server(shelf.root, [MODEL], config) as server:
+        away = shelf.store.path.with_name("away")
+        shelf.store.path.rename(away)
+        assert _answers(server, 1)
+        admin = AdminClient(shelf.root, server.address.admin_port)
+        os.kill(admin.status()["models"][MODEL]["versions"][0]["worker_pid"], signal.SIGKILL)
+        wait_until(lambda: ask(server.url, "GET", "/health/ready").status == 503)
+        answer = predict(server.url, ["good"])
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        away.rename(shelf.store.path)
+        wait_until(lambda: predict(server.url, ["good"]).status == 200)
+        shelf.publish(2, live=True)
+        wait_until(lambda: _answers(server, 2))
+
+
+def test_a_damaged_state_changes_nothing_and_the_next_sound_one_is_followed(shelf, config):
+    shelf.publish(1, live=True)
+    shelf.publish(2)
+    state = shelf.store.path / STATE
+    sound = state.read_bytes()
+    with start_server(shelf.root, [MODEL], config) as server:
+        for damaged in (b"", b"[" * 100_000, b'{"live": 99}'):
+            state.write_bytes(damaged)
+            time.sleep(0.1)
+            assert _answers(server, 1)
+        state.write_bytes(sound)
+        shelf.store.set_live(2, "for a test")
+        wait_until(lambda: _answers(server, 2))
+
+
+async def _until(claim: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not claim():
+            await asyncio.sleep(0.01)
+
+
+def test_a_version_called_off_and_wanted_again_at_once_goes_live(shelf, config):
+    shelf.publish(1, live=True)
+    shelf.publish(2)
+
+    async def work() -> None:
+        keeper = Keeper(shelf.store, config, Router(), Metrics())
+        await keeper.start()
+        keeper.want(2)
+        await _until(lambda: 2 in keeper.loaded)
+        keeper.want(1)
+        keeper.want(2)
+        await _until(lambda: keeper.live is not None and keeper.live.number == 2)
+        await keeper.close()
+
+    asyncio.run(work())
+
+
+def test_a_version_that_is_gone_leaves_neither_memory_nor_series(shelf, config):
+    shelf.publish(1, live=True)
+    shelf.publish(2)
+    metrics = Metrics()
+
+    async def work() -> None:
+        keeper = Keeper(shelf.store, config.model_copy(update={"rollback_hold_s": 0}), Router(), metrics)
+        await keeper.start()
+        first = weakref.ref(keeper.live)
+        gc.disable()  # its tokenizer is large: it must not wait for the collector
+        try:
+            keeper.want(2)
+            await _until(lambda: first() is None)
+        finally:
+            gc.enable()
+        await keeper.close()
+
+    asyncio.run(work())
+    assert b'version="2"' in metrics.exposition()
+    assert b'version="1"' not in metrics.exposition()

@@ -50,6 +50,11 @@ class MortalWorker:
     async def stop(self) -> None:
         self._is_alive = False
 
+    def kill(self) -> None:
+        if self._is_alive:
+            self._is_alive = False
+            self._on_end("signal 9")
+
 
 def _row(first: int) -> Encoded:
     return Encoded(np.array([first, 0, 0], np.int32), None)
@@ -126,6 +131,39 @@ def test_closing_a_version_ends_its_open_requests_with_503(shelf):
         await version.close()
         with pytest.raises(RequestError) as caught:
             await waiting.answer
+        return caught.value.status
+
+    assert _run(shelf, work) == 503
+
+
+def test_a_worker_that_hangs_is_ended_and_the_next_one_answers(shelf):
+    class HangsOnce(MortalWorker):
+        def send(self, frame: wire.Frame) -> None:
+            if MortalWorker.starts > 1:
+                super().send(frame)
+
+    async def work():
+        shelf.publish(1)
+        MortalWorker.starts = 0
+        config = ServeConfig(threads=1, request_timeout_s=0.2)
+        version = LoadedVersion(
+            shelf.store.bundle(1), None, config, Metrics(), lambda _: None, HangsOnce, hung_after_s=0.2
+        )
+        await version.open(patient=False)
+        with pytest.raises(RequestError) as caught:
+            await version.submit([_row(1)]).answer
+        answer = await version.submit([_row(2)]).answer
+        await version.close()
+        return caught.value.status, answer
+
+    assert asyncio.run(work()) == (504, [[2, 0]])
+
+
+def test_a_closed_version_takes_no_request(shelf):
+    async def work(version):
+        await version.close()
+        with pytest.raises(RequestError) as caught:
+            version.submit([_row(1)])
         return caught.value.status
 
     assert _run(shelf, work) == 503

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from textmill.encode.padding import Encoded
 from textmill.serve import wire
-from textmill.serve.worker import WARM_LENGTHS, compute, warm_up
+from textmill.serve.worker import WARM_LENGTHS, Link, compute, warm_up
 
 
 class FirstId:
@@ -67,6 +67,15 @@ def test_a_worker_loads_neither_torch_nor_a_server():
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
+
+
+def test_an_answer_to_a_front_that_has_gone_is_no_fault():
+    ours, theirs = socket.socketpair()
+    ours.close()
+    with theirs:
+        link = Link(theirs)
+        link.send({"kind": "scores"})
+        assert link.receive() is None
 
 
 def test_a_worker_ends_when_its_socket_closes():

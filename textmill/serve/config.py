@@ -46,7 +46,7 @@ class ServeConfig(Config):
     request_timeout_s: Seconds = 30.0
     """Time to answer a request; after that 504."""
     body_timeout_s: Seconds = 10.0
-    """Time to receive a body; after that 408."""
+    """Time to receive the head of a request, and again its body; after that 408."""
     keep_alive_s: Count = 75
     """How long an idle connection is kept."""
     start_timeout_s: Seconds = 180.0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import fcntl
 import logging
 import os
 import secrets
@@ -23,12 +24,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from textmill.core.errors import RequestError, ServeError, nearest
 from textmill.core.files import disk_faults
 from textmill.serve.config import ServeConfig
+from textmill.serve.connection import Connection
 from textmill.serve.doors.admin import admin_app
 from textmill.serve.doors.answer import send_error
 from textmill.serve.doors.predict import PREDICT_PATH, PredictDoor
@@ -78,7 +79,7 @@ class Door:
         self._state = ServerState()
         self._config = uvicorn.Config(
             app,
-            http=HttpToolsProtocol,
+            http=Connection,
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -89,6 +90,7 @@ class Door:
             server_header=False,
         )
         self._config.load()
+        self._head_timeout_s = config.body_timeout_s
         self._server: asyncio.Server | None = None
 
     @property
@@ -100,7 +102,7 @@ class Door:
         """Begin to accept."""
         self.tick()
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: HttpToolsProtocol(config=self._config, server_state=self._state, app_state={}),
+            lambda: Connection(self._config, self._state, self._head_timeout_s),
             sock=self._listener,
             backlog=2048,
         )
@@ -120,7 +122,7 @@ class Door:
         deadline = asyncio.get_running_loop().time() + timeout_s
         while self._state.connections and asyncio.get_running_loop().time() < deadline:
             for connection in list(self._state.connections):
-                assert isinstance(connection, HttpToolsProtocol), connection
+                assert isinstance(connection, Connection), connection
                 connection.shutdown()
             await asyncio.sleep(_TICK_S)
         for task in list(self._state.tasks):
@@ -285,10 +287,12 @@ def read_or_make_token(store_root: Path) -> str:
     """
     path = store_root / TOKEN_FILE
     with disk_faults(path):
-        with contextlib.suppress(FileExistsError):
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(secrets.token_urlsafe(32))
+        if not path.exists() or not path.stat().st_size:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            with os.fdopen(handle, "r+") as file:
+                fcntl.flock(handle, fcntl.LOCK_EX)  # of two servers that start together one writes it
+                if not file.read():
+                    file.write(secrets.token_urlsafe(32))
         token = path.read_text().strip()
         mode = path.stat().st_mode & 0o777
     if len(token) < 32 or mode & 0o077:

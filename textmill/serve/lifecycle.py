@@ -4,7 +4,8 @@ The keeper of a model looks at the store's state file. A new live version is loa
 when it has proven itself, one assignment in the routing table makes it answer. Promises: the table is
 replaced on the event loop, never changed, so a request sees one version from start to end; the old
 version answers what it began, and stays warm for a while for rolling back; a version that is refused
-leaves everything as it was, with the reason in the status and the journal.
+leaves everything as it was, with the reason in the status and the journal, and is tried again as long as
+the store calls it live (a copy may end, a disk may come back).
 What is not covered: whether a version deserves to go live (the gate, before the store is changed).
 """
 
@@ -26,6 +27,9 @@ from textmill.store.registry import Store
 from textmill.store.state import STATE
 
 logger = logging.getLogger(__name__)
+
+_FIRST_RETRY_S = 1.0
+_LAST_RETRY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,8 @@ class Keeper:
         self._asked: set[int] = set()
         self._loads: dict[int, asyncio.Task[LoadedVersion]] = {}
         self._seen: bytes | None = None
+        self._retry_s = _FIRST_RETRY_S
+        self._retry_at: float | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._holds: dict[int, asyncio.TimerHandle] = {}
         self._publish_route()
@@ -148,21 +154,29 @@ class Keeper:
         """Look at the store for ever; never raises for what is in the store."""
         while True:
             await asyncio.sleep(self._config.poll_ms / 1000)
-            content = self._read_state()
-            if content == self._seen:
-                continue
-            self._seen = content
-            try:
-                state = self.store.state()
-            except StoreError as err:
-                logger.error("The state of %s cannot be read, nothing changes: %s", self.store.name, err)
-                continue
-            if state.live is not None and state.live != self._wanted:
-                self.want(state.live)
+            self._look()
+            if self._retry_at is not None and time.monotonic() >= self._retry_at:
+                assert self._wanted is not None, "only a wanted version is tried again"
+                self._retry_at = None
+                self._spawn(self._bring_live(self._wanted))
+
+    def _look(self) -> None:
+        content = self._read_state()
+        if content == self._seen:
+            return
+        self._seen = content
+        try:
+            state = self.store.state()
+        except (StoreError, OSError) as err:
+            logger.error("The state of %s cannot be read, nothing changes: %s", self.store.name, err)
+            return
+        if state.live is not None and state.live != self._wanted:
+            self.want(state.live)
 
     def want(self, version: int) -> None:
         """Make a version live as soon as it can be; at once if it is warm."""
         self._wanted = version
+        self._retry_s, self._retry_at = _FIRST_RETRY_S, None
         for number, load in list(self._loads.items()):
             if number != version and number not in self._asked:
                 load.cancel()
@@ -176,13 +190,15 @@ class Keeper:
         try:
             loaded = await self._load(version)
         except TextmillError:
-            return  # kept in `refusals`, told in the log and the journal
+            return  # kept in `refusals`, told in the log and the journal, tried again
         except asyncio.CancelledError:
             if version == self._wanted:
                 raise
             return
         if version == self._wanted:
             self._swap_to(loaded)
+        elif version not in self._asked:
+            self._spawn(self._retire(loaded))
 
     def _read_state(self) -> bytes | None:
         try:
@@ -218,6 +234,8 @@ class Keeper:
         await self._retire(loaded)
 
     async def _load(self, version: int) -> LoadedVersion:
+        while (called_off := self._loads.get(version)) is not None and called_off.cancelling():
+            await asyncio.wait([called_off])
         loaded = self._loaded.get(version)
         if loaded is not None and loaded.is_available:
             return loaded
@@ -244,26 +262,44 @@ class Keeper:
             self._publish_route()
             await loaded.open(patient=self._live is not None)
         except TextmillError as err:
-            self._loaded.pop(version, None)
+            self._forget(version)
             self._refuse(version, err)
             raise
-        except BaseException:
-            self._loaded.pop(version, None)
+        except asyncio.CancelledError:
+            self._forget(version)
             if loaded is not None:
                 await loaded.close()
             self._publish_route()
             raise
+        except Exception as err:
+            logger.exception("Version %d of %s could not be loaded", version, self.store.name)
+            self._forget(version)
+            if loaded is not None:
+                await loaded.close()
+            fault = ServeError(
+                "A version must load",
+                got=f"{type(err).__name__}: {err}"[:300],
+                fix="Publish it again; the server's log has the details.",
+            )
+            self._refuse(version, fault)
+            raise fault from err
         self.refusals.pop(version, None)
         self._publish_route()
         return loaded
 
     def _refuse(self, version: int, err: TextmillError) -> None:
-        logger.error("Version %d of %s is refused: %s", version, self.store.name, err)
         # The public status tells the reason, but not where the store lies.
         reason = str(err).replace(f"{self.store.path}/", "")
+        known = self.refusals.get(version)
         self.refusals[version] = Refusal(version, reason, time.time())
-        self._metrics.rejected(self.store.name)
         self._publish_route()
+        if version == self._wanted:
+            self._retry_at = time.monotonic() + self._retry_s
+            self._retry_s = min(2 * self._retry_s, _LAST_RETRY_S)
+        if known is not None and known.reason == reason:
+            return  # another try with the same end is no news
+        logger.error("Version %d of %s is refused: %s", version, self.store.name, err)
+        self._metrics.rejected(self.store.name)
         self._spawn(self._journal_refusal(version, str(err)))
 
     async def _journal_refusal(self, version: int, reason: str) -> None:
@@ -285,6 +321,8 @@ class Keeper:
             return
         if (hold := self._holds.pop(version.number, None)) is not None:
             hold.cancel()
+        if version.number == self._wanted:
+            self._retry_s, self._retry_at = _FIRST_RETRY_S, None
         version.is_live = True
         version.mark(Stage.AVAILABLE)
         self._publish_route()
@@ -324,18 +362,30 @@ class Keeper:
         version.mark(Stage.DRAINING)
         await version.drain(self._config.drain_timeout_s)
         await version.close()
-        self._metrics.forget(version.name, version.number)
+        self._forget_series(version.number)
+
+    def _forget(self, version: int) -> None:
+        self._loaded.pop(version, None)
+        self._forget_series(version)
+
+    def _forget_series(self, version: int) -> None:
+        if version not in self._loaded:  # it may be back already
+            self._metrics.forget(self.store.name, version)
 
     def _replace_lost(self, lost: LoadedVersion) -> None:
-        """A version that was ready cannot come back (its files changed): let a warm one answer."""
+        """A version that was ready cannot come back (its files changed): let a warm one answer, or none."""
+        was_live = lost is self._live
+        if was_live:
+            self._live = None
+        if self._loaded.get(lost.number) is lost:
+            self._forget(lost.number)
         self._refuse(
             lost.number, ServeError("A worker must come back", got=lost.reason, fix="Publish again.")
         )
-        spares = [each for each in self._loaded.values() if each is not lost and each.is_ready]
-        if lost is self._live and spares:
+        spares = [each for each in self._loaded.values() if each.is_ready]
+        if was_live and spares:
             self._swap_to(max(spares, key=lambda each: each.since))
-        if self._live is not lost:
-            self._spawn(self._retire(lost))
+        self._spawn(lost.close())
 
     async def close(self) -> None:
         """End everything that belongs to this model; requests must have ended before."""

@@ -58,6 +58,10 @@ class Metrics:
         self._rows = Histogram(
             "textmill_batch_rows", "Texts in a batch", by_version, buckets=_ROWS, registry=self._registry
         )
+        self._by_version = (
+            self._queue_full, self._waiting, self._compute, self._rows,
+            self._tokens, self._padding, self._deaths,
+        )  # fmt: skip
         self._answers: dict[tuple[str, int], Counter] = {}
         self._latencies: dict[str, Histogram] = {}
 
@@ -98,8 +102,9 @@ class Metrics:
             self._stage.labels(model, str(version), stage).set(1)
 
     def forget(self, model: str, version: int) -> None:
-        """Drop the gauge of a version that is gone."""
-        self._waiting.remove(model, str(version))
+        """Drop the series of a version that is gone."""
+        for each in self._by_version:
+            each.remove(model, str(version))
 
     def exposition(self) -> bytes:
         """Return the text that Prometheus reads."""

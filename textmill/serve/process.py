@@ -48,6 +48,10 @@ class Worker(Protocol):
         """End."""
         ...
 
+    def kill(self) -> None:
+        """End at once; the end is told."""
+        ...
+
 
 class WorkerProcess(asyncio.Protocol):
     """One worker process and the socket to it."""

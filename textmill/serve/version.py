@@ -3,8 +3,8 @@
 Promises: a request is answered by this version or fails with a reason, exactly once; when the worker
 dies a new one is started and gets what the old one left unanswered (prediction is pure); a text under
 which workers keep dying is computed alone, and if the worker dies again that request, and no other,
-is answered by 500; at most as many batches as compute threads, plus one, are with the worker, so that
-batches are formed as late as possible.
+is answered by 500; a worker that keeps a batch for ever is ended like one that died; at most as many
+batches as compute threads, plus one, are with the worker, so that batches are formed as late as possible.
 What is not covered: which version answers (`lifecycle.py`).
 """
 
@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 _FIRST_BACKOFF_S = 0.1
 _LAST_BACKOFF_S = 5.0
 _MAX_LOADING_DEATHS = 3
+_HUNG_AFTER_S = 30.0
+"""A batch that takes longer than this, and than a request may take, will never be answered."""
 
 
 class Stage(StrEnum):
@@ -68,7 +70,7 @@ class _Flight:
     """A batch that is with the worker."""
 
     items: list[Item]
-    sent: float
+    timer: asyncio.TimerHandle
 
 
 class LoadedVersion:
@@ -82,6 +84,7 @@ class LoadedVersion:
         metrics: Metrics,
         on_lost: Callable[[LoadedVersion], None],
         make_worker: Callable[[OnFrame, OnEnd], Worker] = WorkerProcess,
+        hung_after_s: float = _HUNG_AFTER_S,
     ) -> None:
         """Prepare a version; `open` loads it.
 
@@ -92,6 +95,7 @@ class LoadedVersion:
             metrics: the server's.
             on_lost: called when a version that was ready can no longer come back.
             make_worker: what computes; a process, as a rule.
+            hung_after_s: how long a batch may be with the worker, at the least.
         """
         self.bundle = bundle
         self._on_lost = on_lost
@@ -111,6 +115,7 @@ class LoadedVersion:
         self.load_seconds = 0.0
         self.num_restarts = 0
         self._config = config
+        self._hung_after_s = max(hung_after_s, config.request_timeout_s)
         self._metrics = metrics.for_version(self.name, self.number)
         self._loop = asyncio.get_running_loop()
         self._threads = num_cpus() if config.threads == "auto" else config.threads
@@ -218,8 +223,10 @@ class LoadedVersion:
             self._restart.cancel()
         if not self._first_ready.done():
             self._first_ready.cancel()
-        if self._worker is not None:
-            await self._worker.stop()
+        # The worker holds this version, too: without the cut a large tokenizer would wait for the collector.
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            await worker.stop()
 
     def mark(self, stage: Stage) -> None:
         """Note a stage that the lifecycle decides on (draining, available)."""
@@ -244,8 +251,10 @@ class LoadedVersion:
         """Queue the texts of one request.
 
         Raises:
-            RequestError: 429 when the queue is full.
+            RequestError: 429 when the queue is full, 503 when this version was closed meanwhile.
         """
+        if self._is_closed:
+            raise _unavailable(f"version {self.number}, which was taken out of service")
         self._admit(len(rows), sum(len(row.ids) for row in rows))
         pending = Pending(len(rows), self._loop)
         pending.items = [
@@ -313,7 +322,8 @@ class LoadedVersion:
     def _send(self, items: list[Item]) -> int:
         assert self._worker is not None, "only a ready version sends batches"
         batch_id = next(self._batch_ids)
-        self._flights[batch_id] = _Flight(items, time.perf_counter())
+        timer = self._loop.call_later(self._hung_after_s, self._end_hung, self._worker)
+        self._flights[batch_id] = _Flight(items, timer)
         self._worker.send(wire.batch_frame(batch_id, [item.encoded for item in items]))
         longest = max(item.length for item in items)
         tokens = sum(item.length for item in items)
@@ -328,6 +338,7 @@ class LoadedVersion:
             self._suspect = None
         if flight is None:
             return
+        flight.timer.cancel()
         self._deaths_in_a_row = 0
         self._metrics.compute.inc(frame["seconds"])
         faults = dict(frame["faults"])
@@ -379,6 +390,10 @@ class LoadedVersion:
             logger.error("Version %d of %s does not come back: %s", self.number, self.name, error)
             self._on_lost(self)
 
+    def _end_hung(self, worker: Worker) -> None:
+        logger.error("The worker of version %d of %s hangs; it is ended", self.number, self.name)
+        worker.kill()
+
     def _on_end(self, how: str) -> None:
         """Take back what the dead worker left and start another."""
         was_ready, self._is_ready = self._is_ready, False
@@ -421,6 +436,7 @@ class LoadedVersion:
         flights, self._flights = self._flights, {}
         again: list[Item] = []
         for flight in flights.values():
+            flight.timer.cancel()
             for item in flight.items:
                 if item.pending.is_over:
                     continue

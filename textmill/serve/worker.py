@@ -10,6 +10,7 @@ What is not covered: queues, deadlines and routing (the front's).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import queue
@@ -62,8 +63,8 @@ class Link:
         return wire.receive(self._connection)
 
     def send(self, frame: wire.Frame) -> None:
-        """Send a frame whole."""
-        with self._lock:
+        """Send a frame whole; to a front that has gone it is lost, and `receive` tells that end."""
+        with self._lock, contextlib.suppress(ConnectionError):
             self._connection.sendall(wire.pack(frame))
 
     def tell(self, stage: str) -> None:

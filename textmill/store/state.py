@@ -66,7 +66,7 @@ def read_state(folder: Path) -> State:
         ) from err
     try:
         return State.model_validate(json.loads(content))
-    except (ValueError, ValidationError) as err:
+    except (ValueError, ValidationError, RecursionError) as err:
         raise StoreError(
             f"{path} must hold the state of a store",
             got=f"{content[:40]!r} ({str(err).splitlines()[0]})",

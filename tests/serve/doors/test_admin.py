@@ -8,6 +8,7 @@ from tests.serve.bundles import MODEL
 from tests.serve.clients import ask, predict
 from textmill.core.errors import ServeError
 from textmill.serve.admin import AdminClient
+from textmill.serve.front import TOKEN_FILE, read_or_make_token
 from textmill.serve.server import start_server
 
 
@@ -60,3 +61,10 @@ def test_a_version_is_loaded_beside_the_live_one_and_unloaded_again(shelf, confi
 def test_an_absent_server_is_told_with_its_port(shelf, config):
     with pytest.raises(ServeError, match="admin-token"):
         AdminClient(shelf.root, 1)
+
+
+def test_a_token_that_was_not_written_to_its_end_is_made_again(tmp_path):
+    (tmp_path / TOKEN_FILE).touch(0o600)  # a server that was killed, or has just begun
+    token = read_or_make_token(tmp_path)
+    assert len(token) >= 32
+    assert read_or_make_token(tmp_path) == token

@@ -38,6 +38,8 @@ def test_the_stated_form_is_read(body, texts):
         (b'{"instances": ["a"]} tail', 400, "must be JSON"),
         (b"\xff\xfe", 400, "UTF-8"),
         (b'{"instances": [NaN]}', 400, "NaN"),
+        (b'{"instances": ["a"], "instances": ["b"]}', 400, "a key twice"),
+        (b'{"instances": [{"text": "a", "text": "b"}]}', 400, "a key twice"),
         (b"[" * 100_000, 400, "nested"),
         (b'{"instances": ' + b"[" * 400 + b"]" * 400 + b"}", 400, "item 0"),
         (["a"], 400, "JSON object"),

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import struct
+import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,8 +14,13 @@ import pytest
 
 from tests.serve.bundles import MODEL, TEXTS
 from tests.serve.clients import ask, open_socket, predict, raw_request, read_answer, wait_until
+from textmill.encode.padding import Encoded
 from textmill.serve.config import ServeConfig
+from textmill.serve.doors.predict import PREDICT_PATH, PredictDoor
+from textmill.serve.lifecycle import Route, Router
+from textmill.serve.metrics import Metrics
 from textmill.serve.server import start_server
+from textmill.serve.version import LoadedVersion
 
 PATH = f"/v1/models/{MODEL}:predict"
 
@@ -182,3 +190,46 @@ def test_the_keep_alive_timer_starts_only_when_the_connection_is_idle(shelf):
         begun = time.monotonic()
         assert stream.read() == b""
         assert time.monotonic() - begun < 3
+
+
+def test_long_texts_beyond_what_can_be_cut_in_time_are_answered_429(shelf):
+    class Waits:
+        def __init__(self) -> None:
+            self.go = threading.Event()
+
+        def encode(self, texts: Sequence[str]) -> list[Encoded]:
+            self.go.wait(20)
+            return [Encoded(np.array([1], np.int32), None) for _ in texts]
+
+    async def work() -> list[int]:
+        shelf.publish(1)
+        encoder, router, metrics = Waits(), Router(), Metrics()
+        config = ServeConfig(threads=1, max_chars=3_000_000, max_body_bytes=4_000_000)
+        version = LoadedVersion(shelf.store.bundle(1), encoder, config, metrics, lambda _: None)
+        await version.open(patient=False)
+        router.replace(MODEL, Route(version, {}))
+        door = PredictDoor(router, config, metrics)
+
+        async def post(num_chars: int) -> int:
+            sent = []
+            body = json.dumps({"instances": ["x" * num_chars]}).encode()
+            messages = [{"type": "http.request", "body": body}]
+
+            async def receive() -> dict[str, object]:
+                return messages.pop() if messages else await asyncio.Future()
+
+            async def send(message: dict[str, object]) -> None:
+                sent.append(message)
+
+            await door({"method": "POST", "headers": []}, receive, send, PREDICT_PATH.fullmatch(PATH))
+            return sent[0]["status"]
+
+        first = asyncio.ensure_future(post(3_000_000))
+        await asyncio.sleep(0.1)
+        second = await post(2_000_000)
+        encoder.go.set()
+        codes = [await first, second, await post(2_000_000)]
+        await version.close()
+        return codes
+
+    assert asyncio.run(work()) == [200, 429, 200]

@@ -66,6 +66,7 @@ def test_the_page_is_self_contained_under_a_strict_policy(quiet):
         ("GET", f"/v1/models/{MODEL}/versions/9/metadata", 404),
         ("GET", "/v1/models/..%2f..%2fetc%2fpasswd", 404),
         ("GET", "/admin/status", 404),
+        ("GET", "/metrics/", 404),  # and no redirect to what the Host header says
         ("POST", f"/v1/models/{MODEL}", 405),
         ("DELETE", f"/v1/models/{MODEL}/versions/1", 405),
     ],

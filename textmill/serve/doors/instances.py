@@ -64,13 +64,20 @@ def _text_of(item: Any, index: int, max_chars: int) -> str:
 
 def _parse_json(body: bytes) -> Any:
     try:
-        return json.loads(body.decode(), parse_constant=_refuse_constant)
+        return json.loads(body.decode(), parse_constant=_refuse_constant, object_pairs_hook=_object)
     except RecursionError as err:
         raise _wrong("The body must not be nested deeply", "many brackets inside each other") from err
     except UnicodeDecodeError as err:
         raise _wrong("The body must be JSON in UTF-8", f"other bytes at position {err.start}") from err
     except ValueError as err:
         raise _wrong("The body must be JSON", f"{body[:40]!r} ({err})"[:200]) from err
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise ValueError("a key twice in one object")
+    return table
 
 
 def _refuse_constant(name: str) -> Any:

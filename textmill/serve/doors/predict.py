@@ -14,9 +14,11 @@ import logging
 import re
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from textmill.core.errors import RequestError
+from textmill.core.machine import num_cpus
 from textmill.serve.config import ServeConfig
 from textmill.serve.doors.answer import send_error, send_json
 from textmill.serve.doors.instances import parse_instances
@@ -37,6 +39,8 @@ PREDICT_PATH = re.compile(
 )
 _CHARS_IN_LOOP = 4_000
 """More characters than this are tokenized in a thread, so that other requests need not wait."""
+_MAX_CHARS_IN_THREADS = 4_000_000
+"""Most characters that may wait for that; beyond it 429, for these seconds would come before any queue."""
 _DISCARD_FACTOR = 8
 """How many times the body limit is read and thrown away before a 413 closes the connection."""
 
@@ -53,6 +57,9 @@ class PredictDoor:
         self._config = config
         self._metrics = metrics
         self._heads: dict[tuple[str, ...], list[str]] = {}
+        # Threads of their own: an update must not wait behind long texts.
+        self._threads = ThreadPoolExecutor(num_cpus(), thread_name_prefix="encode")
+        self._chars_in_threads = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, found: re.Match[str]) -> None:
         """Answer one request whose path is `found`."""
@@ -131,9 +138,31 @@ class PredictDoor:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def _encode(self, version: LoadedVersion, texts: Sequence[str]) -> list[Encoded]:
-        if sum(map(len, texts)) <= _CHARS_IN_LOOP:
+        num_chars = sum(map(len, texts))
+        if num_chars <= _CHARS_IN_LOOP:
             return version.encoder.encode(texts)
-        return await asyncio.get_running_loop().run_in_executor(None, version.encoder.encode, texts)
+        waiting = self._chars_in_threads
+        if waiting and waiting + num_chars > _MAX_CHARS_IN_THREADS:
+            raise RequestError(
+                f"At most {_MAX_CHARS_IN_THREADS} characters of long texts may wait",
+                got=f"{waiting} waiting already",
+                fix="Send the request again after the time in Retry-After, or shorter texts.",
+                status=429,
+            )
+        self._chars_in_threads += num_chars
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._config.request_timeout_s):
+                return await loop.run_in_executor(self._threads, version.encoder.encode, texts)
+        except TimeoutError:
+            raise RequestError(
+                f"A request must be answered within {self._config.request_timeout_s:g} s",
+                got="texts that were not cut into tokens by then",
+                fix="Send shorter texts, or try again when the server is less busy.",
+                status=504,
+            ) from None
+        finally:
+            self._chars_in_threads -= num_chars
 
     async def _wait(self, pending: Pending, receive: Receive) -> list[list[float]]:
         """Return the scores; stop waiting when the client goes."""

@@ -96,7 +96,7 @@ def rest_app(
         }
         return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", show_page),
             Route("/health/live", live),
@@ -110,6 +110,9 @@ def rest_app(
         ],
         exception_handlers={RequestError: _answer_error, HTTPException: _answer_http_error},
     )
+    # A redirect would lead to whatever the Host header says.
+    app.router.redirect_slashes = False
+    return app
 
 
 def public_status(keepers: dict[str, Keeper]) -> dict[str, Any]:
