@@ -6,9 +6,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from tests.conftest import write_toy_project
 from tests.toy import toy_examples
 from textmill.answers import evaluate_model, find_model, predict_texts
 from textmill.core.errors import DataError, StoreError, UserError
+from textmill.pipeline import check, train_run
+from textmill.project import load_project
 
 ROWS = sorted(toy_examples(50, seed=3), key=lambda example: -len(example.text))
 
@@ -106,3 +109,25 @@ def test_the_input_is_never_overwritten_by_the_output(toy_run, source):
     with pytest.raises(DataError, match="another file than the input"):
         predict_texts(toy_run[0], source=source, output=Path(source))
     assert Path(source).read_bytes() == before
+
+
+def test_classes_named_like_missing_values_are_written_by_their_names(tmp_path):
+    kinds = {"NA": "from Windhoek", "None": "plain tea", "null": "null", "nan": "NaN is bread", "ok": "n/a"}
+    rows = [[f"{text} {n}" if n else text, label] for label, text in kinds.items() for n in range(40)]
+    path = write_toy_project(tmp_path, num_rows=0)
+    with open(tmp_path / "reviews.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["text", "label"], *rows, ["no label here", ""]])
+    project = load_project(path)
+    found = check(project).as_json()
+    assert set(found["classes"]) == set(kinds)
+    assert found["missing_label"]["rows"] == ("reviews.csv:201",)
+    train_run(project)
+    for ending in ("csv", "jsonl", "parquet"):
+        predict_texts(project, source=str(tmp_path / "reviews.csv"), output=tmp_path / f"out.{ending}")
+    with open(tmp_path / "out.csv", newline="", encoding="utf-8") as file:
+        from_csv = [row["label"] for row in csv.DictReader(file)]
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert from_csv == [json.loads(line)["label"] for line in lines]
+    assert from_csv == pq.read_table(tmp_path / "out.parquet")["label"].to_pylist()
+    right = [label == truth for label, (_, truth) in zip(from_csv, rows, strict=False)]
+    assert sum(right) > 0.95 * len(rows)

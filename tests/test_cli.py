@@ -242,3 +242,34 @@ def test_a_full_disk_under_the_output_is_one_clear_message(option):
     assert done.returncode == 2
     assert done.stderr.startswith("Error: Standard output must be writable")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["deleted", "appended", "reordered", "more epochs"])
+def test_a_killed_training_goes_on_with_its_own_data_only(tmp_path, call, change):
+    path = write_toy_project(tmp_path, num_rows=400)
+    always = ["--set", "train.checkpoint_every=2", "--set", "train.lr=1e-4", "--json"]
+    command = [sys.executable, "-m", "textmill.cli", "train", path, "--set", "train.epochs=30", *always]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("runs/toy/*/checkpoints/step-00000010")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.kill()
+    header, *rows = (tmp_path / "reviews.csv").read_text().splitlines()
+    rows = {
+        "deleted": rows[:-5],
+        "appended": [*rows, *(f"a new text {n},class{n % 2}" for n in range(50))],
+        "reordered": rows[::-1],
+        "more epochs": rows,
+    }[change]
+    (tmp_path / "reviews.csv").write_text("\n".join([header, *rows]) + "\n")
+    epochs = 31 if change == "more epochs" else 30
+    code, out, err = call("train", path, "--resume", "--set", f"train.epochs={epochs}", *always)
+    if change == "more epochs":
+        assert code == 0, err
+        training = last_json(out)["training"]
+        assert 0 < training["new_steps"] < training["steps"]
+        assert training["epochs"] == 31
+    else:
+        assert code == 2
+        assert "fingerprint" in last_json(out)["error"]["message"]

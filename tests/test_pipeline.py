@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from tests.conftest import write_toy_project
+from textmill.answers import predict_texts
 from textmill.core.errors import DataError, GateRefused, ProjectError, StoreError
 from textmill.pipeline import check, promote_run, publish_run, run, train_run
 from textmill.project import load_project
@@ -131,3 +132,34 @@ def test_what_a_killed_publisher_left_in_the_run_goes_with_the_next(tmp_path, to
     (copy / ".bundle-left" / "bundle" / "model.onnx").write_bytes(b"half")
     assert publish_run(copy) == 1
     assert not list(copy.glob(".*"))
+
+
+def test_look_alike_labels_are_named_by_check_and_in_the_report(tmp_path):
+    path = write_toy_project(tmp_path, num_rows=120)
+    text = (tmp_path / "reviews.csv").read_text().replace("class0", "spam").replace("class1", "ham")
+    odd = [f"odd row {n},{label}" for n, label in enumerate(["spam ", "Spam", "spam\u00a0"] * 3)]
+    (tmp_path / "reviews.csv").write_text(text + "\n".join(odd) + "\n", encoding="utf-8")
+    project = load_project(path, ["train.epochs=1"])
+    spellings = [repr(label) for label in ("spam", "spam ", "Spam", "spam\u00a0")]
+    report = json.loads((train_run(project).folder / "report.json").read_text())
+    for findings in (check(project).as_json()["findings"], report["data"]["findings"]):
+        messages = [finding["message"] for finding in findings]
+        assert any(all(spelling in message for spelling in spellings) for message in messages), messages
+
+
+def test_the_tokenizer_of_a_bundle_does_not_depend_on_what_ran_before(tmp_path):
+    project = load_project(
+        write_toy_project(tmp_path, num_rows=120), ["train.epochs=1", "encode.max_length=32"]
+    )
+    trained = train_run(project)
+    first = publish_run(trained.folder)
+    check(load_project(tmp_path, ["encode.max_length=500"]))
+    second = publish_run(trained.folder)
+    store = Store(project.store_root, "toy")
+    hashes = {
+        store.bundle(number).manifest.files["model/tokenizer.json"].sha256 for number in (first, second)
+    }
+    assert len(hashes) == 1
+    long_text = " ".join(["film"] * 200)
+    whole, cut = predict_texts(project, [long_text, " ".join(["film"] * 30)], version=second).scores
+    assert whole == pytest.approx(cut, abs=1e-6)

@@ -29,7 +29,7 @@ def test_a_start_that_failed_does_not_hide_the_run_that_was_cut_off_before_it(pr
 
 def test_a_finished_run_is_not_gone_on_with(project):
     (new_run(project) / "report.json").touch()
-    with pytest.raises(ProjectError, match="1 finished runs"):
+    with pytest.raises(ProjectError, match="none among the 1"):
         newest_unfinished(project)
 
 

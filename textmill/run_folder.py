@@ -41,7 +41,11 @@ def new_run(project: Project) -> Path:
             except FileExistsError:
                 # Another run began in the same second.
                 continue
-            write_atomic(folder / PROJECT, project.as_toml())
+            try:
+                write_atomic(folder / PROJECT, project.as_toml())
+            except BaseException:
+                folder.rmdir()
+                raise
             return folder
     raise AssertionError("a thousand runs in one second")
 
@@ -60,7 +64,7 @@ def newest_unfinished(project: Project) -> Path:
         return folder
     raise ProjectError(
         "Resuming needs an unfinished run",
-        got=f"{len(runs)} finished runs in {project.runs}",
+        got=f"none among the {len(runs)} in {project.runs}",
         fix="Start a new one without --resume.",
     )
 
