@@ -284,3 +284,11 @@ def test_the_report_that_marks_a_run_as_finished_is_written_last(tmp_path):
             tmp_path, project=PROJECT, data={}, evaluation=evaluate(*simulated(40, ("a", "b"), seed=0))
         )
     assert not (tmp_path / "report.json").exists()
+
+
+def test_the_report_does_not_grow_with_the_square_of_the_classes(tmp_path):
+    labels = [f"topic {number}" for number in range(2_000)]
+    predictor, examples = simulated(50, labels, seed=0)
+    evaluation = evaluate(predictor, examples, num_resamples=10)
+    paths = write_report(tmp_path, project=PROJECT, data={}, evaluation=evaluation)
+    assert paths.json.stat().st_size < 2_000_000

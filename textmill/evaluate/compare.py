@@ -25,7 +25,6 @@ from textmill.evaluate.metrics import (
     NUM_RESAMPLES,
     Classes,
     Metric,
-    confusion_matrix,
     count,
     interval,
     resample,
@@ -134,10 +133,7 @@ def paired_difference(
         assert scores.shape == shape, "scores must fit truth and labels"
         assert np.isfinite(scores).all(), "scores must be finite"
     predictions = [first_scores.argmax(axis=1), second_scores.argmax(axis=1)]
-    values = [
-        float(value_of(metric, count(confusion_matrix(truth, predicted, len(labels)))))
-        for predicted in predictions
-    ]
+    values = [float(value_of(metric, count(truth, predicted, len(labels)))) for predicted in predictions]
     first, second = resample(truth, predictions, len(labels), rng, num_resamples)
     low, high = interval(value_of(metric, second) - value_of(metric, first))
     return Difference(

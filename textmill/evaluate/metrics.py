@@ -36,6 +36,14 @@ class Interval(NamedTuple):
     high: float
 
 
+class Cell(NamedTuple):
+    """A pair of classes that occurs, by index, and how often."""
+
+    truth: int
+    predicted: int
+    rows: int
+
+
 @dataclass(frozen=True, slots=True)
 class ClassMetrics:
     """How one class fares."""
@@ -83,8 +91,8 @@ class Metrics:
     ece: float
     """Expected calibration error, see `reliability`."""
     per_class: tuple[ClassMetrics, ...]
-    confusion: tuple[tuple[int, ...], ...]
-    """C rows (true class) of C counts (predicted class)."""
+    confusion: tuple[Cell, ...]
+    """The cells of the confusion matrix that are not empty: at most as many as rows, however many classes."""
     reliability: tuple[Bin, ...]
     num_resamples: int
 
@@ -127,8 +135,7 @@ def measure(
     assert truth.shape == (num_rows,), "truth and scores must fit"
     assert len(labels) == num_classes, "labels and scores must fit"
     predicted = scores.argmax(axis=1)
-    confusion = confusion_matrix(truth, predicted, num_classes)
-    counts = count(confusion)
+    counts = count(truth, predicted, num_classes)
     per_class = class_metrics(counts, labels)
     (resampled,) = resample(truth, [predicted], num_classes, rng, num_resamples)
     bins = reliability(truth, scores)
@@ -144,25 +151,24 @@ def measure(
         log_loss=log_loss(truth, scores),
         ece=expected_calibration_error(bins),
         per_class=per_class,
-        confusion=tuple(tuple(int(cell) for cell in row) for row in confusion),
+        confusion=confusion_cells(truth, predicted),
         reliability=bins,
         num_resamples=num_resamples,
     )
 
 
-def confusion_matrix(truth: Classes, predicted: Classes, num_classes: int) -> Classes:
-    """Return (C, C) counts of rows by true class (first axis) and predicted class (second)."""
-    cells = np.bincount(truth * num_classes + predicted, minlength=num_classes * num_classes)
-    return cells.reshape(num_classes, num_classes).astype(np.int64)
-
-
-def count(confusion: Classes) -> Counts:
-    """Return the counts by class of a (C, C) confusion matrix."""
-    return Counts(
-        hits=np.diagonal(confusion).astype(np.float64),
-        predicted=confusion.sum(axis=0).astype(np.float64),
-        actual=confusion.sum(axis=1).astype(np.float64),
+def confusion_cells(truth: Classes, predicted: Classes) -> tuple[Cell, ...]:
+    """Return the pairs of true and predicted class that occur, in order, with their rows."""
+    pairs, rows = np.unique(np.stack([truth, predicted], axis=1), axis=0, return_counts=True)
+    return tuple(
+        Cell(row, column, size) for (row, column), size in zip(pairs.tolist(), rows.tolist(), strict=True)
     )
+
+
+def count(truth: Classes, predicted: Classes, num_classes: int) -> Counts:
+    """Return the counts by class of rows with a true and a predicted class."""
+    groups = (truth[truth == predicted], predicted, truth)
+    return Counts(*(np.bincount(group, minlength=num_classes).astype(np.float64) for group in groups))
 
 
 def value_of(metric: Metric, counts: Counts) -> Floats:

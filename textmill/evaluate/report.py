@@ -25,6 +25,7 @@ from textmill.core.types import Example, Text
 from textmill.evaluate.compare import Comparison, compare
 from textmill.evaluate.curve import Curve, read_curve
 from textmill.evaluate.evaluate import Evaluation
+from textmill.evaluate.metrics import Cell
 from textmill.evaluate.pictures import (
     MAX_DRAWN_CLASSES,
     draw_calibration,
@@ -150,20 +151,16 @@ def list_errors(evaluation: Evaluation, examples: Sequence[Example] | None) -> l
 
 def list_confusions(evaluation: Evaluation, limit: int = 6) -> list[dict[str, Any]]:
     """Return the most frequent mistakes: true class, predicted class, rows, share of the true class."""
-    matrix = np.array(evaluation.metrics.confusion)
-    totals = matrix.sum(axis=1)
-    np.fill_diagonal(matrix, 0)
-    order = np.argsort(-matrix, axis=None, kind="stable")[:limit]
-    pairs = [divmod(int(place), len(matrix)) for place in order]
+    mistakes = [cell for cell in evaluation.metrics.confusion if cell.truth != cell.predicted]
+    per_class = evaluation.metrics.per_class
     return [
         {
-            "truth": evaluation.labels[row],
-            "label": evaluation.labels[column],
-            "rows": int(matrix[row, column]),
-            "share": float(matrix[row, column] / totals[row]),
+            "truth": evaluation.labels[cell.truth],
+            "label": evaluation.labels[cell.predicted],
+            "rows": cell.rows,
+            "share": cell.rows / per_class[cell.truth].support,
         }
-        for row, column in pairs
-        if matrix[row, column]
+        for cell in sorted(mistakes, key=lambda cell: -cell.rows)[:limit]
     ]
 
 
@@ -175,7 +172,7 @@ def _draw(
 ) -> dict[str, Markup | None]:
     pictures: dict[str, Markup | None] = {"loss": None, "metrics": None, "lengths": None}
     metrics = evaluation.metrics
-    confusion, labels = _most_confused(np.array(metrics.confusion), evaluation.labels)
+    confusion, labels = _most_confused(metrics.confusion, evaluation.labels)
     pictures["confusion"] = draw_confusion(confusion, labels)
     pictures["calibration"] = draw_calibration(metrics.reliability, len(evaluation.labels))
     if lengths is not None and len(lengths) and max_length is not None:
@@ -193,12 +190,20 @@ def _draw(
 
 
 def _most_confused(
-    confusion: npt.NDArray[np.int64], labels: Sequence[str]
+    confusion: Sequence[Cell], labels: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Return the part of a confusion matrix that fits a picture: the classes with most mistakes."""
-    mistakes = confusion.sum(axis=0) + confusion.sum(axis=1) - 2 * np.diagonal(confusion)
-    kept = np.sort(np.argsort(-mistakes, kind="stable")[:MAX_DRAWN_CLASSES])
-    return confusion[np.ix_(kept, kept)], [labels[place] for place in kept.tolist()]
+    mistakes = np.zeros(len(labels), dtype=np.int64)
+    for cell in confusion:
+        if cell.truth != cell.predicted:
+            mistakes[[cell.truth, cell.predicted]] += cell.rows
+    kept = np.sort(np.argsort(-mistakes, kind="stable")[:MAX_DRAWN_CLASSES]).tolist()
+    place = {index: number for number, index in enumerate(kept)}
+    matrix = np.zeros((len(kept), len(kept)), dtype=np.int64)
+    for cell in confusion:
+        if cell.truth in place and cell.predicted in place:
+            matrix[place[cell.truth], place[cell.predicted]] = cell.rows
+    return matrix, [labels[index] for index in kept]
 
 
 def _environment() -> Environment:
