@@ -10,6 +10,7 @@ from tests.conftest import write_toy_project
 from tests.toy import toy_examples
 from textmill.answers import evaluate_model, find_model, predict_texts
 from textmill.core.errors import DataError, StoreError, UserError
+from textmill.data.read import read_rows
 from textmill.pipeline import check, train_run
 from textmill.project import load_project
 
@@ -131,3 +132,14 @@ def test_classes_named_like_missing_values_are_written_by_their_names(tmp_path):
     assert from_csv == pq.read_table(tmp_path / "out.parquet")["label"].to_pylist()
     right = [label == truth for label, (_, truth) in zip(from_csv, rows, strict=False)]
     assert sum(right) > 0.95 * len(rows)
+
+
+def test_any_id_is_read_back_as_it_was(toy_run, tmp_path):
+    ids = ["a\rb", 'q"u,o\nte', "😀\t", "=1+1", " ", "", "NA"]
+    rows = [json.dumps({"key": key, "text": f"中文 great {key}"}) for key in ids]
+    (tmp_path / "in.jsonl").write_text("\n".join(rows))
+    named = toy_run[0].with_values(data={"id": "key"})
+    for ending in ("csv", "parquet"):
+        output = tmp_path / f"out.{ending}"
+        predict_texts(named, source=str(tmp_path / "in.jsonl"), output=output)
+        assert read_rows(output.name, tmp_path).columns["id"] == ids

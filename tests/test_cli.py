@@ -130,6 +130,9 @@ def test_a_wrong_option_is_exit_code_2(call):
     assert code == 2
     assert "--nonsense" in err
     assert "error" in last_json(out)
+    code, _, err = call("predict", "a text", "--version", "newest")
+    assert code == 2
+    assert "--version" in err
 
 
 def test_init_writes_a_project_that_check_can_read(tmp_path, call):

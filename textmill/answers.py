@@ -242,12 +242,17 @@ def _writer(output: Path) -> Callable[[Answers], bytes]:
 
 
 def _as_csv(answers: Answers) -> bytes:
-    sink = io.StringIO()
-    table = csv.writer(sink, lineterminator="\n")
-    table.writerow(["id", "label", *(f"score:{label}" for label in answers.labels)])
+    lines = [_csv_line(["id", "label", *(f"score:{label}" for label in answers.labels)])]
     for row_id, label, scores in zip(answers.ids, answers.answered, answers.scores, strict=True):
-        table.writerow([row_id, label, *(scores or [None] * len(answers.labels))])
-    return sink.getvalue().encode()
+        lines.append(_csv_line([row_id, label, *(scores or [None] * len(answers.labels))]))
+    return "".join(lines).encode()
+
+
+def _csv_line(values: Sequence[object]) -> str:
+    sink = io.StringIO()
+    # Before Python 3.13 a carriage return in a value is quoted only where lines end with one, too.
+    csv.writer(sink, lineterminator="\r\n").writerow(values)
+    return sink.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _as_jsonl(answers: Answers) -> bytes:

@@ -67,7 +67,7 @@ def main() -> None:
         code = err.exit_code
     except TyperException as err:
         if str(err):  # without a verb, its help has been shown instead
-            message = f"{err} `textmill --help` lists the verbs; each has its own --help."
+            message = f"{err.format_message()} `textmill --help` lists the verbs; each has its own --help."
             _fail(message, {"kind": "Usage", "message": message}, as_json)
         code = 2
     except (KeyboardInterrupt, typer.Abort):
