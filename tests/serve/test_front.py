@@ -114,3 +114,14 @@ def test_two_stops_in_a_row_give_one_end(shelf, config):
     server = start_server(shelf.root, [MODEL], config)
     assert predict(server.url, ["good"]).status == 200
     assert server.stop() == server.stop() == 0
+
+
+def test_a_server_without_standard_files_ends_in_order(shelf, config, tmp_path):
+    shelf.publish(1, live=True)
+    ready = tmp_path / "ready.json"
+    command = [sys.executable, "-m", "textmill.serve", "--store", str(shelf.root), "--ready-file", str(ready)]
+    command += ["--config", config.model_dump_json(), "--", MODEL]
+    process = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command])
+    wait_until(ready.exists)
+    process.terminate()
+    assert process.wait(20) == 0

@@ -28,7 +28,7 @@ from textmill.store.state import STATE
 
 logger = logging.getLogger(__name__)
 
-_FIRST_RETRY_S = 1.0
+_FIRST_RETRY_S = 2.0
 _LAST_RETRY_S = 60.0
 
 

@@ -35,6 +35,8 @@ from textmill.serve.front import Address, Front
 
 logger = logging.getLogger(__name__)
 
+_STDERR = 2
+
 
 def serve(
     store_root: Path,
@@ -59,6 +61,7 @@ def serve(
         ServeError: a port in use, or an unknown model.
         TextmillError: a live version, and the one before it, cannot be loaded.
     """
+    _open_standard_files()
     # One text is tokenized at a time; a pool of threads for that would fight with the workers.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     try:
@@ -67,6 +70,13 @@ def serve(
         if ready_file is not None:
             write_json(ready_file, {"error": err.as_json()})
         raise
+
+
+def _open_standard_files() -> None:
+    """Give closed standard files the null device: libuv aborts when it closes a socket with such a number."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        continue
+    os.close(handle)
 
 
 async def _serve(

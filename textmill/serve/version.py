@@ -25,6 +25,7 @@ from textmill.core.machine import num_cpus
 from textmill.serve import wire
 from textmill.serve.batcher import Batcher, Item
 from textmill.serve.config import ServeConfig
+from textmill.serve.faults import too_late, unavailable, uncomputable
 from textmill.serve.metrics import Metrics
 from textmill.serve.pending import Pending
 from textmill.serve.process import OnEnd, OnFrame, Worker, WorkerProcess
@@ -218,7 +219,7 @@ class LoadedVersion:
         self._is_ready = False
         self._stage = stage
         for pending in list(self._open_requests):
-            pending.fail(_unavailable(f"version {self.number}, which was taken out of service"))
+            pending.fail(unavailable(self.number))
         if self._restart is not None:
             self._restart.cancel()
         if not self._first_ready.done():
@@ -254,7 +255,7 @@ class LoadedVersion:
             RequestError: 429 when the queue is full, 503 when this version was closed meanwhile.
         """
         if self._is_closed:
-            raise _unavailable(f"version {self.number}, which was taken out of service")
+            raise unavailable(self.number)
         self._admit(len(rows), sum(len(row.ids) for row in rows))
         pending = Pending(len(rows), self._loop)
         pending.items = [
@@ -281,14 +282,8 @@ class LoadedVersion:
             )
 
     def _time_out(self, pending: Pending) -> None:
-        pending.fail(
-            RequestError(
-                f"A request must be answered within {self._config.request_timeout_s:g} s",
-                got=f"{pending.num_open} of {len(pending.rows)} texts without an answer",
-                fix="Send fewer texts at once, or try again when the server is less busy.",
-                status=504,
-            )
-        )
+        got = f"{pending.num_open} of {len(pending.rows)} texts without an answer"
+        pending.fail(too_late(self._config.request_timeout_s, got))
 
     def _end(self, pending: Pending) -> None:
         if pending.timer is not None:
@@ -344,7 +339,7 @@ class LoadedVersion:
         faults = dict(frame["faults"])
         for index, (item, row) in enumerate(zip(flight.items, wire.scores_of(frame).tolist(), strict=True)):
             if index in faults:
-                item.pending.fail(_uncomputable(item, faults[index]))
+                item.pending.fail(uncomputable(item.index, faults[index]))
             else:
                 item.pending.give(item.index, row)
         self._pump()
@@ -442,25 +437,7 @@ class LoadedVersion:
                     continue
                 item.deaths += 1
                 if was_alone:
-                    item.pending.fail(_uncomputable(item, "the end of the worker process, three times"))
+                    item.pending.fail(uncomputable(item.index, "the end of the worker process, three times"))
                 else:
                     again.append(item)
         self._batcher.put_back(again)
-
-
-def _unavailable(got: str) -> RequestError:
-    return RequestError(
-        "A version must be in service to answer",
-        got=got,
-        fix="Send the request again after the time in Retry-After.",
-        status=503,
-    )
-
-
-def _uncomputable(item: Item, reason: str) -> RequestError:
-    return RequestError(
-        "Every text must be computable",
-        got=f"{reason} (item {item.index})",
-        fix="Leave this text out; the server's log has the details.",
-        status=500,
-    )

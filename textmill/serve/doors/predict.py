@@ -22,6 +22,7 @@ from textmill.core.machine import num_cpus
 from textmill.serve.config import ServeConfig
 from textmill.serve.doors.answer import send_error, send_json
 from textmill.serve.doors.instances import parse_instances
+from textmill.serve.faults import too_late
 from textmill.serve.lifecycle import Router
 from textmill.serve.metrics import Metrics
 from textmill.serve.pending import Pending
@@ -155,12 +156,8 @@ class PredictDoor:
             async with asyncio.timeout(self._config.request_timeout_s):
                 return await loop.run_in_executor(self._threads, version.encoder.encode, texts)
         except TimeoutError:
-            raise RequestError(
-                f"A request must be answered within {self._config.request_timeout_s:g} s",
-                got="texts that were not cut into tokens by then",
-                fix="Send shorter texts, or try again when the server is less busy.",
-                status=504,
-            ) from None
+            got = "texts that were not cut into tokens by then"
+            raise too_late(self._config.request_timeout_s, got) from None
         finally:
             self._chars_in_threads -= num_chars
 
