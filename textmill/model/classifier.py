@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from textmill.encode.padding import PadSide
 from textmill.model.backbone import hidden_size, takes_positions, takes_type_ids
 from textmill.model.config import ModelConfig
+from textmill.model.dropout import replace_dropout
 from textmill.model.heads import Head
 from textmill.model.pooling import Pool
 
@@ -53,6 +54,7 @@ class Classifier(nn.Module):
         self.reads_type_ids = takes_type_ids(encoder)
         # With the padding on the left, position 0 must be the first token, not the first pad.
         self.counts_positions = pad_side == "left" and takes_positions(encoder)
+        replace_dropout(encoder)
         self.encoder = encoder
         self.pool = Pool(config.pooling, max_length, pad_side, cls_is_last)
         width = hidden_size(encoder)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from textmill.model.config import Activation
+from textmill.model.dropout import Dropout
 
 _BERT_DEVIATION = 0.02
 _ACTIVATIONS: dict[Activation, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
@@ -40,7 +41,7 @@ class Head(nn.Module):
                 modules.append(_ACTIVATIONS[activation]())
             # No draw from the global generator: the layer is made without values and filled below.
             layer = nn.Linear(width_in, width_out, device="meta").to_empty(device="cpu")
-            modules += [nn.Dropout(dropout), layer]
+            modules += [Dropout(dropout), layer]
         self.layers = nn.Sequential(*modules)
         self.reset(generator)
 
