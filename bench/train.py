@@ -5,8 +5,11 @@
 Both sides train the packaged MiniLM with mean pooling and the three-layer head on movie reviews.
 Neither side's tokenisation is timed (both get token ids), nor loading, evaluation or saving: only the
 steps, from the first to the last. The peer runs as a user gets it: random batches of 32, padded
-to the longest row, its default optimizer, no logging, no saving. `pad128` is the same with every
-row padded to 128 tokens, as many scripts do.
+to the longest row, its default optimizer and precision (fp32), torch's dropout and attention, no
+logging, no saving. `pad128` is the same with every row padded to 128 tokens, as many scripts do.
+
+Our side runs as a user gets it, too: `precision = "auto"` is bf16 where the processor has units for
+it. A full run also tells the ratio with both sides in fp32, and with Trainer's bf16 switched on.
 
 Accuracy runs are not timed, so they may be made before, on a busy machine: `--only accuracy` keeps
 each in `.bench/train-accuracy.jsonl`, and a full run takes them from there.
@@ -24,7 +27,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -52,6 +55,7 @@ from textmill.encode.tokenizer import Tokenizer
 from textmill.model.build import build
 from textmill.model.classifier import Classifier
 from textmill.model.config import ModelConfig
+from textmill.model.dropout import Dropout
 from textmill.model.predictor import TorchPredictor
 from textmill.order.config import OrderConfig
 from textmill.train.config import TrainConfig
@@ -77,8 +81,18 @@ class Plan:
     """No further repeat begins that would end later than this after the start."""
 
 
-FULL = Plan(rows=1200, repeats=5, pad128_batches=12, seconds=3600.0)
+FULL = Plan(rows=1000, repeats=5, pad128_batches=8, seconds=3600.0)
 QUICK = Plan(rows=224, repeats=3, pad128_batches=0, seconds=42.0)
+
+
+def with_torch_dropout(classifier: Classifier) -> Classifier:
+    """Give a model back what transformers builds: torch's dropout and sdpa; the weights stay."""
+    for module in list(classifier.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, Dropout):
+                setattr(module, name, nn.Dropout(child.p))
+    classifier.encoder.set_attn_implementation("sdpa")
+    return classifier
 
 
 class ForTrainer(nn.Module):
@@ -86,7 +100,7 @@ class ForTrainer(nn.Module):
 
     def __init__(self, classifier: Classifier) -> None:
         super().__init__()
-        self.classifier = classifier
+        self.classifier = with_torch_dropout(classifier)
 
     def forward(
         self,
@@ -121,10 +135,14 @@ class StepClock(TrainerCallback):
         return self.end - self.begin
 
 
-def train_ours(splits: Splits, seed: int) -> tuple[Classifier, Tokenizer, float]:
+def train_ours(
+    splits: Splits, seed: int, precision: Literal["auto", "fp32"] = "auto"
+) -> tuple[Classifier, Tokenizer, float]:
     """Train one epoch with our loop; return the model and its rows a second."""
     classifier, tokenizer, _ = build(MODEL, splits.labels, EncodeConfig(), seed)
-    config = TrainConfig(epochs=1, lr=LR, batch_size=BATCH, seed=seed, metric="accuracy", device="cpu")
+    config = TrainConfig(
+        epochs=1, lr=LR, batch_size=BATCH, seed=seed, metric="accuracy", device="cpu", precision=precision
+    )
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=_scratch()))
     try:
         result = train(classifier, tokenizer, splits, config, OrderConfig(), folder)
@@ -134,7 +152,13 @@ def train_ours(splits: Splits, seed: int) -> tuple[Classifier, Tokenizer, float]
 
 
 def train_theirs(
-    rows: Sequence[Example], labels: Sequence[str], seed: int, *, pad_to: int | None = None, steps: int = -1
+    rows: Sequence[Example],
+    labels: Sequence[str],
+    seed: int,
+    *,
+    pad_to: int | None = None,
+    steps: int = -1,
+    bf16: bool = False,
 ) -> tuple[Classifier, Tokenizer, float]:
     """Train with transformers.Trainer; return the model and its rows a second.
 
@@ -144,6 +168,7 @@ def train_theirs(
         seed: of the model's new weights and of Trainer.
         pad_to: cut and pad every row to this many tokens; None: pad a batch to its longest row.
         steps: optimizer steps; -1: one epoch.
+        bf16: Trainer's own switch, off by default.
     """
     classifier, tokenizer, _ = build(MODEL, labels, EncodeConfig(max_length=pad_to or 512), seed)
     encoded = tokenizer.encode([row.text for row in rows])
@@ -172,6 +197,7 @@ def train_theirs(
                 logging_strategy="no",
                 report_to=[],
                 use_cpu=True,
+                bf16=bf16,
                 disable_tqdm=True,
                 dataloader_pin_memory=False,
             ),
@@ -195,6 +221,13 @@ def measure_speed(splits: Splits, plan: Plan, begin: float) -> dict[str, float]:
     def ours(repeat: int) -> float:
         return _told("textmill", train_ours(part(repeat), repeat)[2])
 
+    def ours_fp32(repeat: int) -> float:
+        return _told("textmill, fp32", train_ours(part(repeat), repeat, "fp32")[2])
+
+    def dynamic_bf16(repeat: int) -> float:
+        rate = train_theirs(part(repeat).train, splits.labels, repeat, bf16=True)[2]
+        return _told("Trainer, bf16 switched on", rate)
+
     def dynamic(repeat: int) -> float:
         return _told("Trainer", train_theirs(part(repeat).train, splits.labels, repeat)[2])
 
@@ -202,7 +235,9 @@ def measure_speed(splits: Splits, plan: Plan, begin: float) -> dict[str, float]:
         rows, steps = part(repeat).train, plan.pad128_batches
         return _told("Trainer, 128", train_theirs(rows, splits.labels, repeat, pad_to=128, steps=steps)[2])
 
-    sides = {"ours": ours, "trainer": dynamic} | ({"pad128": padded} if plan.pad128_batches else {})
+    sides = {"ours": ours, "trainer": dynamic}
+    if plan.pad128_batches:
+        sides |= {"pad128": padded, "ours_fp32": ours_fp32, "trainer_bf16": dynamic_bf16}
     started = time.perf_counter()
 
     def has_time(repeat: int) -> bool:
@@ -211,8 +246,11 @@ def measure_speed(splits: Splits, plan: Plan, begin: float) -> dict[str, float]:
 
     speeds = take_turns(sides, plan.repeats, has_time)
     figures: dict[str, float] = {f"{name}_rows_per_s": statistics.median(v) for name, v in speeds.items()}
-    for name in speeds.keys() - {"ours"}:
+    for name in speeds.keys() - {"ours", "ours_fp32"}:
         figures[f"rows_per_s_vs_{name}"] = median_ratio(speeds["ours"], speeds[name])
+    if "ours_fp32" in speeds:
+        figures["fp32_rows_per_s_vs_trainer"] = median_ratio(speeds["ours_fp32"], speeds["trainer"])
+        figures["fp32_rows_per_s_vs_pad128"] = median_ratio(speeds["ours_fp32"], speeds["pad128"])
     return {**dict(sorted(figures.items())), "rounds": len(speeds["ours"])}
 
 

@@ -2,14 +2,18 @@ import pytest
 import torch
 
 from textmill.core.errors import ProjectError
-from textmill.core.machine import num_cpus
+from textmill.core.machine import has_bf16_units, num_cpus
 from textmill.train.config import TrainConfig
 from textmill.train.device import choose_hardware
 
 
 def test_a_cpu_computes_in_fp32_on_all_processors_by_itself():
     found = choose_hardware(TrainConfig(device="cpu"))
-    assert (found.device.type, found.precision, found.threads) == ("cpu", "fp32", num_cpus())
+    assert (found.device.type, found.precision, found.threads) == (
+        "cpu",
+        "bf16" if has_bf16_units() else "fp32",
+        num_cpus(),
+    )
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")

@@ -23,6 +23,17 @@ def num_cpus() -> int:
     return allowed
 
 
+def has_bf16_units() -> bool:
+    """Return whether the processor multiplies bfloat16 in units of its own (AVX512-BF16, AMX, Arm bf16)."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        # No Linux: the processor does not tell.
+        return False
+    flags = {flag for line in lines if line.startswith(("flags", "Features")) for flag in line.split()}
+    return bool(flags & {"avx512_bf16", "amx_bf16", "bf16"})
+
+
 def describe_machine() -> dict[str, str | int | float]:
     """Return processor, cores, memory and Python, for reports and benchmark results."""
     return {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 
 from textmill.core.errors import ProjectError
-from textmill.core.machine import num_cpus
+from textmill.core.machine import has_bf16_units, num_cpus
 from textmill.train.config import TrainConfig
 
 
@@ -69,7 +69,8 @@ def choose_hardware(config: TrainConfig) -> Hardware:
             got=f"{name!r} without it",
             fix='Set train.precision = "auto".',
         )
-    wanted = "bf16" if has_bf16 and device.type == "cuda" else "fp32"
+    is_faster = device.type == "cuda" or (device.type == "cpu" and has_bf16_units())
+    wanted = "bf16" if has_bf16 and is_faster else "fp32"
     return Hardware(
         device=device,
         precision=wanted if config.precision == "auto" else config.precision,

@@ -7,6 +7,7 @@ What is not covered: intervals, slices and reports (`evaluate/`).
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,10 +43,12 @@ def validate(
     truth = rows.class_index.numpy()
     losses = np.zeros(len(rows))
     predicted = np.zeros(len(rows), dtype=np.int64)
+    # On a CPU the model will be served in fp32, so it is judged in fp32 there.
+    autocast = hardware.autocast() if hardware.device.type == "cuda" else contextlib.nullcontext()
     classifier.eval()
     with torch.inference_mode():
         for positions in batches_by_length(rows.lengths, max_tokens, max_rows):
-            with hardware.autocast():
+            with autocast:
                 logits = logits_of(classifier, rows.batch(positions), hardware.device).cpu()  # (B, C)
             labels = rows.class_index[torch.from_numpy(positions)]
             losses[positions] = functional.cross_entropy(logits, labels, reduction="none").numpy()
