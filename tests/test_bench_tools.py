@@ -67,7 +67,7 @@ def test_a_benchmark_that_breaks_fails(code):
 
 
 def test_the_table_shows_a_missed_goal_as_missed(readme):
-    table = readme.make_table([result(("a", 2.5, True), ("b", 1, False))], readme.ENGLISH)
+    table = readme.make_table([result(("a", 2.5, True), ("b", 1, False))], readme.ENGLISH, {})
     assert "| toy | `a` | 2.5 | >= 2 | yes |" in table
     assert "| toy | `b` | 1 | >= 2 | **no** |" in table
     assert "A Processor, 2 cores" in table
@@ -76,9 +76,15 @@ def test_the_table_shows_a_missed_goal_as_missed(readme):
 def test_quick_runs_are_no_results(readme, tmp_path):
     (tmp_path / "toy.json").write_text(json.dumps(result(("a", 3, True), quick=True)))
     assert readme.read_results(tmp_path) == []
-    assert readme.make_table([], readme.ENGLISH) == ""
+    assert readme.make_table([], readme.ENGLISH, {}) == ""
 
 
 def test_only_what_stands_between_the_markers_changes(readme):
     text = f"before\n{readme.BEGIN}old\n{readme.END}\nafter\n"
     assert readme.insert(text, "new\n") == f"before\n{readme.BEGIN}new\n{readme.END}\nafter\n"
+
+
+def test_both_readmes_have_notes_on_the_same_benchmarks(readme):
+    names = [set(notes) for notes in readme.NOTES.values()]
+    assert readme.NOTES.keys() == readme.READMES.keys()
+    assert names[0] == names[1]
