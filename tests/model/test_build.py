@@ -19,6 +19,7 @@ from textmill.encode.source import find_source
 from textmill.model.build import BuildNotes, build
 from textmill.model.classifier import Classifier
 from textmill.model.config import ArchitectureConfig, ModelConfig
+from textmill.model.dropout import ATTENTION
 
 _SIZES = {
     "hidden_size": 32,
@@ -211,9 +212,9 @@ def test_heads_have_the_sizes_asked_for():
     assert [tuple(p.shape) for p in plain.head.parameters() if p.ndim == 2] == [(32, 32), (32, 32), (2, 32)]
 
 
-def test_attention_is_torchs_fused_one():
+def test_attention_is_the_one_with_quick_dropout():
     classifier, _ = toy_classifier()
-    assert classifier.encoder.config._attn_implementation == "sdpa"
+    assert classifier.encoder.config._attn_implementation == ATTENTION
 
 
 def test_loading_a_checkpoint_reports_nothing_by_itself(

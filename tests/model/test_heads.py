@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from textmill.model.dropout import Dropout
 from textmill.model.heads import Head
 
 
@@ -15,7 +16,7 @@ def _generator(seed: int = 0) -> torch.Generator:
 def test_three_layers_have_two_activations_and_dropout_before_each():
     head = Head((8, 6, 5, 3), "tanh", 0.2, _generator())
     kinds = [type(layer) for layer in head.layers]
-    assert kinds == [nn.Dropout, nn.Linear, nn.Tanh, nn.Dropout, nn.Linear, nn.Tanh, nn.Dropout, nn.Linear]
+    assert kinds == [Dropout, nn.Linear, nn.Tanh, Dropout, nn.Linear, nn.Tanh, Dropout, nn.Linear]
     assert head(torch.ones(2, 8)).shape == (2, 3)
 
 
