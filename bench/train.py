@@ -81,7 +81,7 @@ class Plan:
     """No further repeat begins that would end later than this after the start."""
 
 
-FULL = Plan(rows=1000, repeats=5, pad128_batches=8, seconds=3600.0)
+FULL = Plan(rows=800, repeats=4, pad128_batches=8, seconds=3600.0)
 QUICK = Plan(rows=224, repeats=3, pad128_batches=0, seconds=42.0)
 
 
