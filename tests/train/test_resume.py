@@ -204,6 +204,14 @@ def test_settings_that_the_steps_depend_on_must_not_change(tmp_path, change, key
 
 
 @pytest.mark.slow
+def test_the_format_that_auto_meant_is_kept(tmp_path):
+    first = toy_train(tmp_path, epochs=1, precision="auto")
+    other = "fp32" if first.precision == "bf16" else "bf16"
+    with pytest.raises(ProjectError, match="precision"):
+        toy_train(tmp_path, epochs=2, resume=True, precision=other)
+    assert toy_train(tmp_path, epochs=2, resume=True, precision=first.precision).new_steps > 0
+
+
 def test_the_measured_token_budget_is_kept_when_a_run_goes_on(tmp_path):
     first = toy_train(tmp_path, epochs=1, max_tokens="probe")
     more = toy_train(tmp_path, epochs=2, max_tokens="probe", resume=True)

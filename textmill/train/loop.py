@@ -116,6 +116,8 @@ def train(
         plan = BatchPlan(
             rows.lengths, max_tokens, config.row_limit, seed=config.seed, schedule=schedule_for(order)
         )
+        # "auto" may mean another format on the machine where a run goes on: what it meant here is kept.
+        settled = config.model_copy(update={"precision": hardware.precision})
         parts = Parts(
             classifier=classifier,
             tokenizer=tokenizer,
@@ -127,7 +129,7 @@ def train(
             config=config,
             hardware=hardware,
             run_dir=run_dir,
-            identity=identify(splits, rows.lengths, config, order, max_tokens, classifier.config),
+            identity=identify(splits, rows.lengths, settled, order, max_tokens, classifier.config),
             num_steps=sum(len(plan_steps(plan, epoch, config.accumulate)) for epoch in range(config.epochs)),
         )
         assert parts.num_steps > 0, "a plan without batches"
