@@ -2,7 +2,6 @@
 
 import shutil
 import socket
-import sys
 
 import pytest
 
@@ -66,11 +65,10 @@ TABLE = {
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
+def call(capsys):
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["textmill", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            main()
+            main([*map(str, arguments)])
         return ended.value.code, capsys.readouterr().err
 
     return run

@@ -16,13 +16,12 @@ from textmill.model.files import save
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
+def call(capsys):
     """Run the command line in this process; return exit code, standard output, standard error."""
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["textmill", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            main()
+            main([*map(str, arguments)])
         printed = capsys.readouterr()
         return ended.value.code, printed.out, printed.err
 

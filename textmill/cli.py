@@ -11,6 +11,7 @@ import io
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,15 +54,20 @@ DEFAULT_PROJECT = Path("project.toml")
 _INTERRUPTED = 130
 
 
-def main() -> None:
-    """Run the command line and leave with its exit code."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code.
+
+    Args:
+        arguments: what stands behind `textmill`; None takes the process's own.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    as_json = "--json" in sys.argv
+    as_json = "--json" in arguments
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A text in a script that the terminal cannot show is no reason to end: it is shown as escapes.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(args=list(arguments), prog_name="textmill", standalone_mode=False) or 0
     except TextmillError as err:
         _fail(str(err), err.as_json(), as_json)
         code = err.exit_code
