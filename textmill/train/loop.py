@@ -37,7 +37,7 @@ from textmill.train import best as best_states
 from textmill.train.checkpoint import Counters, save_checkpoint
 from textmill.train.config import TrainConfig
 from textmill.train.device import Hardware, choose_hardware
-from textmill.train.guard import check_finite
+from textmill.train.guard.finite import check_finite
 from textmill.train.hooks import EVENTS, Evaluated, EventLog, Hook, ProgressHook, StepDone, TensorBoardHook
 from textmill.train.identity import check_same_settings, identify
 from textmill.train.loss import Loss, build_loss

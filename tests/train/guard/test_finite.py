@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from textmill.core.errors import TrainingGaveUp
-from textmill.train.guard import check_finite
+from textmill.train.guard.finite import check_finite
 
 
 def test_finite_numbers_go_on():

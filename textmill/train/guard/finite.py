@@ -1,7 +1,7 @@
 """What must not go on: a loss or a gradient that is not a number.
 
 The check runs before the optimizer moves the weights, so that they are never poisoned.
-What is not covered yet: a loss that is stuck at the constant answer, and cures.
+What is not covered: a loss that is stuck at the constant answer (`guard.py`).
 """
 
 from __future__ import annotations
