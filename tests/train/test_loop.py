@@ -12,8 +12,9 @@ from textmill.model import files
 from textmill.model.predictor import TorchPredictor
 from textmill.order.config import OrderConfig
 from textmill.order.sampler import BatchPlan
+from textmill.train.feed import plan_steps
 from textmill.train.hooks import read_events
-from textmill.train.loop import plan_steps, train
+from textmill.train.loop import train
 from textmill.train.result import load_result
 
 

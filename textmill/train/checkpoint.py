@@ -60,6 +60,8 @@ class Checkpoint:
     counters: Counters
     identity: dict[str, Any]
     """What must not change when the run goes on (`train/identity.py`)."""
+    feed: dict[str, Any]
+    """The feed's own state (`train/feed.py`)."""
 
     def restore(self, classifier: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device) -> None:
         """Put weights, optimizer moments and random states back."""
@@ -83,6 +85,7 @@ def save_checkpoint(
     counters: Counters,
     identity: dict[str, Any],
     keep: int,
+    feed: dict[str, Any] | None = None,
 ) -> Path:
     """Write a checkpoint and remove all but the newest `keep`.
 
@@ -99,7 +102,7 @@ def save_checkpoint(
             staged.mkdir(parents=True)
             _write_tensors(staged / _MODEL, dict(classifier.state_dict()))
             _write_tensors(staged / _TRAINING, _training_tensors(optimizer))
-            _write_manifest(staged, counters, identity)
+            _write_manifest(staged, counters, identity, feed or {})
             fsync_tree(staged)
         except BaseException:
             shutil.rmtree(staged, ignore_errors=True)
@@ -121,7 +124,7 @@ def newest_checkpoint(run_dir: Path) -> Checkpoint | None:
             manifest = json.loads((folder / _MANIFEST).read_text())
             table = manifest["counters"]
             counters = Counters(**{**table, "best": Best(**table["best"])})
-            return Checkpoint(folder, counters, manifest["identity"])
+            return Checkpoint(folder, counters, manifest["identity"], manifest["feed"])
         log.warning("%s is damaged (%s); the one before it is used", folder, fault)
     return None
 
@@ -154,10 +157,11 @@ def _training_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tenso
     return tensors
 
 
-def _write_manifest(folder: Path, counters: Counters, identity: dict[str, Any]) -> None:
+def _write_manifest(folder: Path, counters: Counters, identity: dict[str, Any], feed: dict[str, Any]) -> None:
     manifest = {
         "counters": asdict(counters),
         "identity": identity,
+        "feed": feed,
         "sha256": {name: sha256_file(folder / name) for name in (_MODEL, _TRAINING)},
     }
     write_json(folder / _MANIFEST, manifest)

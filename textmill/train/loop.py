@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from textmill.core.errors import DataError, ModelError, TrainingGaveUp
 from textmill.core.progress import SILENT, Progress
 from textmill.core.seeds import stream_seed
+from textmill.core.types import Batch
 from textmill.data.prepare import Splits
 from textmill.encode.tokenizer import Tokenizer
 from textmill.model import files
@@ -34,9 +34,10 @@ from textmill.order.config import OrderConfig
 from textmill.order.sampler import BatchPlan
 from textmill.order.schedule import schedule_for
 from textmill.train import best as best_states
-from textmill.train.checkpoint import Counters, save_checkpoint
+from textmill.train.checkpoint import Checkpoint, Counters, save_checkpoint
 from textmill.train.config import TrainConfig
 from textmill.train.device import Hardware, choose_hardware
+from textmill.train.feed import Feed, RowFeed, look_ahead
 from textmill.train.guard.finite import check_finite
 from textmill.train.hooks import EVENTS, Evaluated, EventLog, Hook, ProgressHook, StepDone, TensorBoardHook
 from textmill.train.identity import check_same_settings, identify
@@ -53,15 +54,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What one run trains with; only `counters` in `_train_steps` changes."""
+    """What one run trains with; only `counters` in `_train_steps` and the feed change."""
 
     classifier: Classifier
     tokenizer: Tokenizer
     optimizer: torch.optim.Optimizer
     loss: Loss
-    train: EncodedRows
+    feed: Feed
     valid: EncodedRows
-    plan: BatchPlan
     config: TrainConfig
     hardware: Hardware
     run_dir: Path
@@ -105,7 +105,6 @@ def train(
     found = begin_or_resume(run_dir, splits, config, resume, progress)
     hardware = choose_hardware(config)
     with hardware.claimed():
-        torch.manual_seed(stream_seed(config.seed, "dropout"))
         classifier.to(hardware.device).train()
         rows = encode_rows(splits.train, tokenizer, splits.labels)
         max_tokens = (
@@ -118,26 +117,82 @@ def train(
         )
         # "auto" may mean another format on the machine where a run goes on: what it meant here is kept.
         settled = config.model_copy(update={"precision": hardware.precision})
+        return train_feed(
+            classifier,
+            tokenizer,
+            RowFeed(rows, plan, config.accumulate),
+            encode_rows(splits.valid, tokenizer, splits.labels),
+            build_loss(config, rows.class_index.numpy(), len(splits.labels)),
+            config,
+            run_dir,
+            hardware=hardware,
+            identity=identify(splits, rows.lengths, settled, order, max_tokens, classifier.config),
+            found=found,
+            progress=progress,
+            hooks=hooks,
+        )
+
+
+def train_feed(
+    classifier: Classifier,
+    tokenizer: Tokenizer,
+    feed: Feed,
+    valid: EncodedRows,
+    loss: Loss,
+    config: TrainConfig,
+    run_dir: Path,
+    *,
+    hardware: Hardware,
+    identity: dict[str, Any],
+    found: Checkpoint | None = None,
+    progress: Progress = SILENT,
+    hooks: Sequence[Hook] = (),
+) -> TrainResult:
+    """Train on the steps of any feed; `train` is this with rows that are all at hand.
+
+    Args:
+        classifier: trained in place.
+        tokenizer: the one that belongs to its backbone.
+        feed: the steps.
+        valid: rows to judge by; none: the last state is the best.
+        loss: of a step.
+        config: the `[train]` table.
+        run_dir: as in `train`.
+        hardware: where.
+        identity: what must not change when the run goes on, kept in checkpoints.
+        found: the checkpoint to go on from, out of `begin_or_resume`; its data are checked there,
+            its settings here.
+        progress: who watches.
+        hooks: who else takes note.
+
+    Raises:
+        DataError: a feed without steps.
+        ProjectError: a resume with other settings.
+        TrainingGaveUp: as in `train`.
+    """
+    with hardware.claimed():
+        torch.manual_seed(stream_seed(config.seed, "dropout"))
+        classifier.to(hardware.device).train()
         parts = Parts(
             classifier=classifier,
             tokenizer=tokenizer,
             optimizer=build_optimizer(classifier, config),
-            loss=build_loss(config, rows.class_index.numpy(), len(splits.labels)).to(hardware.device),
-            train=rows,
-            valid=encode_rows(splits.valid, tokenizer, splits.labels),
-            plan=plan,
+            loss=loss.to(hardware.device),
+            feed=feed,
+            valid=valid,
             config=config,
             hardware=hardware,
             run_dir=run_dir,
-            identity=identify(splits, rows.lengths, settled, order, max_tokens, classifier.config),
-            num_steps=sum(len(plan_steps(plan, epoch, config.accumulate)) for epoch in range(config.epochs)),
+            identity=identity,
+            num_steps=feed.num_steps(config.epochs),
         )
         assert parts.num_steps > 0, "a plan without batches"
         counters = found.counters if found else Counters()
         if found:
-            check_same_settings(found.identity, parts.identity)
+            check_same_settings(found.identity, identity)
             cut_back(run_dir, found, progress)
             found.restore(classifier, parts.optimizer, hardware.device)
+            feed.restore(found.feed)
         first_step = counters.step
         _watch_steps(parts, counters, progress, hooks)
         if counters.best.step != counters.step:
@@ -147,12 +202,6 @@ def train(
     result = _result(parts, counters, first_step)
     result.save()
     return result
-
-
-def plan_steps(plan: BatchPlan, epoch: int, accumulate: int) -> list[list[npt.NDArray[np.int64]]]:
-    """Return the optimizer steps of an epoch, each up to `accumulate` batches; the tail is a step too."""
-    batches = plan.plan_epoch(epoch)
-    return [batches[start : start + accumulate] for start in range(0, len(batches), accumulate)]
 
 
 def _watch_steps(parts: Parts, counters: Counters, progress: Progress, hooks: Sequence[Hook]) -> None:
@@ -174,13 +223,14 @@ def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: S
     config = parts.config
     saved_at = time.monotonic()
     while not is_complete(counters, config):
-        steps = plan_steps(parts.plan, counters.epoch, config.accumulate)
-        for step in steps[counters.position :]:
+        is_begun = counters.position > 0
+        for step in look_ahead(parts.feed.steps(counters.epoch, counters.position)):
+            is_begun = True
             begin = time.perf_counter()
-            done = _make_step(parts, step, counters)
+            done = _make_step(parts, step.batches, counters, step.seconds)
             for watcher in watchers:
                 watcher.on_step(done)
-            _count(counters, done, len(steps), time.perf_counter() - begin)
+            _count(counters, done, step.is_last, step.seconds + time.perf_counter() - begin)
 
             is_new_best = False
             if counters.position == 0 or (config.evaluate_every and done.step % config.evaluate_every == 0):
@@ -191,44 +241,46 @@ def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: S
             is_end = counters.position == 0 or is_complete(counters, config)
             if is_new_best or is_due or is_late or is_end:
                 events.sync()
-                save_checkpoint(
-                    parts.run_dir,
-                    parts.classifier,
-                    parts.optimizer,
-                    counters,
-                    parts.identity,
-                    config.keep_checkpoints,
-                )
+                _save(parts, counters)
                 saved_at = time.monotonic()
             if is_complete(counters, config):
                 break
+        if not is_begun:
+            raise DataError(
+                "Every epoch must have rows to train on",
+                got=f"epoch {counters.epoch + 1} without any",
+                fix="`textmill check` shows where rows were lost.",
+            )
 
 
-def _make_step(parts: Parts, step: Sequence[npt.NDArray[np.int64]], counters: Counters) -> StepDone:
+def _make_step(parts: Parts, step: Sequence[Batch], counters: Counters, drawn_s: float) -> StepDone:
     """Forward, backward and one move of the optimizer over the batches of a step."""
     begin = time.perf_counter()
     device = parts.hardware.device
     lr = parts.config.lr * lr_share(counters.step, parts.num_steps, parts.config)
     set_lr(parts.optimizer, lr)
     parts.optimizer.zero_grad(set_to_none=True)
-    num_rows = sum(len(positions) for positions in step)
+    num_rows = sum(len(batch.lengths) for batch in step)
     total = torch.zeros((), device=device)
-    num_tokens = num_cells = 0
-    for positions in step:
-        batch = parts.train.batch(positions)
+    row_losses: list[torch.Tensor] = []
+    for batch in step:
         assert batch.labels is not None
         with parts.hardware.autocast():
             logits = logits_of(parts.classifier, batch, device)  # (B, C)
-        part = parts.loss(logits, batch.labels.to(device, non_blocking=True), num_rows)
+        labels = batch.labels.to(device, non_blocking=True)
+        per_row = parts.loss.per_row(logits, labels)  # (B,)
+        part = parts.loss.weigh(per_row, labels).sum() / num_rows
         part.backward()
         total += part.detach()
-        num_tokens += int(batch.lengths.sum())
-        num_cells += batch.input_ids.numel()
+        row_losses.append(per_row.detach())
     norm = torch.nn.utils.clip_grad_norm_(parts.classifier.parameters(), parts.config.clip_norm)
-    loss, grad_norm = torch.stack([total, norm]).tolist()  # the only wait for the device in a step
+    # The only wait for the device in a step.
+    loss, grad_norm, *per_row_losses = torch.cat([torch.stack([total, norm]), *row_losses]).tolist()
     kept = parts.run_dir / best_states.FOLDER if counters.best.step else None
     check_finite(loss, grad_norm, counters.step + 1, lr, kept)
     parts.optimizer.step()
+    ids = [row_id for batch in step for row_id in batch.ids]
+    parts.feed.observe(ids, np.array(per_row_losses, dtype=np.float32))
     return StepDone(
         step=counters.step + 1,
         epoch=counters.epoch + 1,
@@ -236,16 +288,28 @@ def _make_step(parts: Parts, step: Sequence[npt.NDArray[np.int64]], counters: Co
         lr=lr,
         grad_norm=grad_norm,
         rows=num_rows,
-        tokens=num_tokens,
-        cells=num_cells,
-        seconds=time.perf_counter() - begin,
+        tokens=sum(int(batch.lengths.sum()) for batch in step),
+        cells=sum(batch.input_ids.numel() for batch in step),
+        seconds=drawn_s + time.perf_counter() - begin,
     )
 
 
-def _count(counters: Counters, done: StepDone, steps_of_epoch: int, seconds: float) -> None:
+def _save(parts: Parts, counters: Counters) -> None:
+    save_checkpoint(
+        parts.run_dir,
+        parts.classifier,
+        parts.optimizer,
+        counters,
+        parts.identity,
+        parts.config.keep_checkpoints,
+        feed=parts.feed.state(),
+    )
+
+
+def _count(counters: Counters, done: StepDone, is_last: bool, seconds: float) -> None:
     counters.step = done.step
     counters.position += 1
-    if counters.position == steps_of_epoch:
+    if is_last:
         counters.epoch, counters.position = counters.epoch + 1, 0
     counters.rows += done.rows
     counters.tokens += done.tokens
@@ -261,7 +325,7 @@ def _evaluate(parts: Parts, counters: Counters, done: StepDone, watchers: Sequen
         counters.best = counters.best.after(done.step, done.epoch, None, config.metric)
         best_states.save_best(parts.run_dir, parts.classifier, parts.tokenizer)
         return True
-    found = validate(parts.classifier, parts.valid, parts.hardware, parts.plan.max_tokens, config.row_limit)
+    found = validate(parts.classifier, parts.valid, parts.hardware, parts.feed.max_tokens, config.row_limit)
     if not math.isfinite(found.loss):
         raise TrainingGaveUp(
             "The validation loss must be a finite number",
@@ -299,7 +363,7 @@ def _result(parts: Parts, counters: Counters, first_step: int) -> TrainResult:
         seconds=counters.seconds,
         rows_per_s=counters.rows / counters.seconds,
         padding_share=1.0 - counters.tokens / counters.cells,
-        max_tokens=parts.plan.max_tokens,
+        max_tokens=parts.feed.max_tokens,
         threads=parts.hardware.threads,
         device=str(parts.hardware.device),
         precision=parts.hardware.precision,

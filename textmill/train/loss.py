@@ -38,12 +38,22 @@ class Loss(nn.Module):
             labels: (B,) int64.
             num_rows: rows of the whole step, at least B.
         """
-        per_row = functional.cross_entropy(
+        return self.weigh(self.per_row(logits, labels), labels).sum() / num_rows
+
+    def per_row(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the (B,) loss of each row in nats, with smoothing and without class weights.
+
+        Args:
+            logits: (B, C) float.
+            labels: (B,) int64.
+        """
+        return functional.cross_entropy(
             logits.float(), labels, reduction="none", label_smoothing=self.label_smoothing
-        )  # (B,)
-        if self.weights is not None:
-            per_row = per_row * self.weights[labels]
-        return per_row.sum() / num_rows
+        )
+
+    def weigh(self, per_row: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return (B,) losses times the weight of each row's class."""
+        return per_row if self.weights is None else per_row * self.weights[labels]
 
 
 def build_loss(config: TrainConfig, class_index: npt.NDArray[np.int64], num_classes: int) -> Loss:

@@ -27,6 +27,7 @@ class EncodedRows:
     encoded: list[Encoded]  # N
     class_index: torch.Tensor  # (N,) int64
     lengths: npt.NDArray[np.int64]  # (N,) tokens
+    ids: Sequence[str]  # N example ids
 
     def __len__(self) -> int:
         return len(self.encoded)
@@ -34,7 +35,8 @@ class EncodedRows:
     def batch(self, positions: npt.NDArray[np.int64]) -> Batch:
         """Return the rows at `positions` (B,), padded to the longest of them, on the CPU."""
         rows = [self.encoded[position] for position in positions.tolist()]
-        return self.collator.batch(rows, self.class_index[torch.from_numpy(positions)])
+        ids = [self.ids[position] for position in positions.tolist()]
+        return self.collator.batch(rows, self.class_index[torch.from_numpy(positions)], ids)
 
 
 def encode_rows(examples: Sequence[Example], tokenizer: Tokenizer, labels: Sequence[str]) -> EncodedRows:
@@ -45,7 +47,8 @@ def encode_rows(examples: Sequence[Example], tokenizer: Tokenizer, labels: Seque
     """
     collator = Collator(tokenizer, labels)
     encoded = tokenizer.encode([example.text for example in examples])
-    return EncodedRows(collator, encoded, collator.class_indices(examples), lengths_of(encoded))
+    ids = tuple(example.id for example in examples)
+    return EncodedRows(collator, encoded, collator.class_indices(examples), lengths_of(encoded), ids)
 
 
 def logits_of(classifier: torch.nn.Module, batch: Batch, device: torch.device) -> torch.Tensor:
