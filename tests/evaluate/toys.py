@@ -7,15 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from textmill.core.decision import SINGLE, Decision
 from textmill.core.types import Example, Scores, Text
 
 
 class Lookup:
     """A predictor that knows the scores of each text beforehand."""
 
-    def __init__(self, labels: Sequence[str], answers: dict[Text, Sequence[float]]) -> None:
+    def __init__(
+        self, labels: Sequence[str], answers: dict[Text, Sequence[float]], decision: Decision = SINGLE
+    ) -> None:
         self.labels = tuple(labels)
         self.answers = answers
+        self.decision = decision
 
     def scores(self, texts: Sequence[Text]) -> Scores:
         rows = [self.answers[text] for text in texts]

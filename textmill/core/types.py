@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import torch
 
+    from textmill.core.decision import Decision
+
+Task: TypeAlias = Literal["classification", "pairs", "multilabel"]
+"""What a classifier does: one class a text, one class a pair of texts, any number of classes a text."""
 Text: TypeAlias = str | tuple[str, str]
 """What a model reads: one text, or a pair of texts."""
 
@@ -30,7 +34,11 @@ class Example:
     text: Text
     """One string, or a pair for sentence-pair tasks."""
     labels: tuple[str, ...] = ()
-    """Class names: one for single-label tasks, any number for multi-label, none if unlabelled."""
+    """Class names: one for single-label tasks; for multi-label any number, sorted, each once.
+
+    In multi-label data a row without a name is a labelled row to which no class applies; rows that
+    nobody labelled never become examples of a split.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +51,11 @@ class Batch:
     labels: torch.Tensor | None  # (B,) int64 class index, or (B, C) float32 for multi-label
     ids: tuple[str, ...]  # B example ids
     lengths: torch.Tensor  # (B,) int64, tokens before padding
+    weights: torch.Tensor | None = None  # (B,) float32, how much a row counts; None: each 1
 
 
 Scores: TypeAlias = "npt.NDArray[np.float32]"
-"""(B, C) probabilities; rows sum to 1 for single-label tasks."""
+"""(B, C) probabilities; rows sum to 1 for single-label tasks, each stands alone for multi-label."""
 
 
 @runtime_checkable
@@ -56,6 +65,11 @@ class Predictor(Protocol):
     @property
     def labels(self) -> tuple[str, ...]:
         """The C class names, in the order of the columns of `scores`."""
+        ...
+
+    @property
+    def decision(self) -> Decision:
+        """How the scores become classes."""
         ...
 
     def scores(self, texts: Sequence[Text]) -> Scores:

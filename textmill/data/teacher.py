@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from textmill.core.decision import SINGLE, Decision
 from textmill.core.seeds import numpy_generator
 from textmill.core.types import Scores, Text
 
@@ -68,6 +69,11 @@ class Teacher:
     def labels(self) -> tuple[str, ...]:
         """The C class names, sorted."""
         return self._labels
+
+    @property
+    def decision(self) -> Decision:
+        """One class a text."""
+        return SINGLE
 
     def scores(self, texts: Sequence[Text]) -> Scores:
         """Return (B, C) float32 probabilities in the order of `texts`."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from textmill.core.errors import ModelError
 from textmill.core.seeds import stream_seed, torch_generator
+from textmill.core.types import Task
 from textmill.encode.config import EncodeConfig
 from textmill.encode.source import find_source
 from textmill.encode.tokenizer import Tokenizer, load_tokenizer
@@ -37,7 +38,11 @@ class BuildNotes:
 
 
 def build(
-    config: ModelConfig, labels: Sequence[str], encode: EncodeConfig, seed: int
+    config: ModelConfig,
+    labels: Sequence[str],
+    encode: EncodeConfig,
+    seed: int,
+    task: Task = "classification",
 ) -> tuple[Classifier, Tokenizer, BuildNotes]:
     """Build a classifier in evaluation mode, on the CPU.
 
@@ -46,6 +51,7 @@ def build(
         labels: the C class names, in the order of the outputs.
         encode: the `[encode]` table.
         seed: of the training; new weights are drawn from streams of it.
+        task: what it will be trained for.
 
     Raises:
         ModelError: a backbone that is not there, or parts that do not fit.
@@ -78,6 +84,7 @@ def build(
         pad_side=tokenizer.pad_side,
         cls_is_last=tokenizer.cls_is_last,
         generator=torch_generator(seed, "head"),
+        task=task,
     )
     sentences = (*_sentences(config, report), *tokenizer.notes)
     return classifier.eval(), tokenizer, BuildNotes(sentences, report)

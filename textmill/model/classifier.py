@@ -1,4 +1,4 @@
-"""The classifier: encoder, pooling, head.
+"""The classifier: encoder, pooling, head, and how its answers are read.
 
 Promises: a text's logits do not depend on the rows beside it (to rounding); forward has no control
 flow on data or shapes, so that it exports to ONNX with free batch and length.
@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from textmill.core.decision import Decision, decision_of
+from textmill.core.types import Task
 from textmill.encode.padding import PadSide
 from textmill.model.backbone import hidden_size, takes_positions, takes_type_ids
 from textmill.model.config import ModelConfig
@@ -32,6 +34,8 @@ class Classifier(nn.Module):
         pad_side: PadSide,
         cls_is_last: bool,
         generator: torch.Generator,
+        task: Task = "classification",
+        thresholds: Sequence[float] | None = None,
     ) -> None:
         """Put a new head on an encoder; prefer `build` and `load`.
 
@@ -43,10 +47,15 @@ class Classifier(nn.Module):
             pad_side: side of the padding in the batches that will come.
             cls_is_last: whether the tokenizer puts its token for the whole text last.
             generator: source of the head's weights.
+            task: what it is trained for; it decides how logits become probabilities, not the layers.
+            thresholds: of the C classes of a multi-label model; None for 0.5 each.
         """
         super().__init__()
         assert len(labels) >= 1, "a classifier needs a class"
         self.labels = tuple(labels)
+        self.task: Task = task
+        self.decision: Decision = decision_of(task, thresholds)
+        """How scores become classes; training puts the thresholds that it found here."""
         self.config = config
         self.max_length = max_length
         self.pad_side: PadSide = pad_side

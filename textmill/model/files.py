@@ -2,9 +2,9 @@
 
     config.json, model.safetensors       the encoder, as AutoModel.from_pretrained reads it
     tokenizer.json, tokenizer_config.json    the tokenizer, as AutoTokenizer.from_pretrained reads it
-    tokenizer_settings.json              length limit, padding
+    tokenizer_settings.json              length limit, rule for long texts, padding
     head.safetensors                     the head's weights
-    textmill.json                        labels, `[model]`, facts from the caller
+    textmill.json                        task, labels, thresholds, `[model]`, facts from the caller
 
 Promises: a folder appears whole or not at all; when one replaces another, both exist until the new
 one is in place (between two renames a reader may find none); file modes are those the umask allows.
@@ -21,6 +21,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 
 from textmill.core.config import parse_config
+from textmill.core.decision import Decision, decision_of
 from textmill.core.errors import ModelError
 from textmill.core.files import disk_faults, fsync_folder, fsync_tree, remove_tree, write_json
 from textmill.core.seeds import torch_generator
@@ -84,6 +85,8 @@ def load(folder: Path) -> tuple[Classifier, Tokenizer]:
         pad_side=tokenizer.pad_side,
         cls_is_last=tokenizer.cls_is_last,
         generator=torch_generator(0, "head"),
+        task=description.get("task", "classification"),
+        thresholds=description.get("thresholds"),
     )
     try:
         classifier.head.load_state_dict(safetensors.torch.load_file(folder / _HEAD))
@@ -107,10 +110,19 @@ def read_labels(folder: Path) -> tuple[str, ...]:
     return tuple(_read_description(folder)["labels"])
 
 
+def read_decision(folder: Path) -> Decision:
+    """Return how the scores of a saved model become classes; loads no weights."""
+    description = _read_description(folder)
+    return decision_of(description.get("task", "classification"), description.get("thresholds"))
+
+
 def _describe(classifier: Classifier, facts: Mapping[str, Any]) -> dict[str, Any]:
+    thresholds = classifier.decision.thresholds
     return {
         "format": FORMAT,
+        "task": classifier.task,
         "labels": list(classifier.labels),
+        "thresholds": None if thresholds is None else list(thresholds),
         "max_length": classifier.max_length,
         "model": classifier.config.model_dump(mode="json"),
         "facts": dict(facts),

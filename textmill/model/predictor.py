@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from textmill.core.decision import Decision
 from textmill.core.types import Scores, Text
 from textmill.encode.budget import batches_by_length
 from textmill.encode.collate import Collator
@@ -48,6 +49,11 @@ class TorchPredictor:
         """The C class names, in the order of the columns of `scores`."""
         return self.classifier.labels
 
+    @property
+    def decision(self) -> Decision:
+        """How the scores become classes."""
+        return self.classifier.decision
+
     def scores(self, texts: Sequence[Text]) -> Scores:
         """Return (B, C) float32 probabilities in the order of `texts`; B = 0 gives (0, C)."""
         return self.scores_encoded(self.tokenizer.encode(texts))
@@ -76,5 +82,6 @@ class TorchPredictor:
             mask.to(self.device),
             None if type_ids is None else type_ids.to(self.device),
         )
-        probabilities: Scores = logits.softmax(-1).cpu().numpy()
+        is_multilabel = self.classifier.decision.is_multilabel
+        probabilities: Scores = (logits.sigmoid() if is_multilabel else logits.softmax(-1)).cpu().numpy()
         return probabilities

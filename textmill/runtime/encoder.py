@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from textmill.core.config import parse_config
+from textmill.core.decision import SINGLE, Decision, decision_of
 from textmill.core.errors import ModelError
-from textmill.core.types import Text
+from textmill.core.types import Task, Text
 from textmill.data.clean import clean_text
 from textmill.data.config import CleanConfig
 from textmill.encode.padding import Encoded
@@ -36,6 +37,10 @@ class TextEncoder:
     """Cuts cleaned text."""
     clean: CleanConfig
     """The rules by which the training text was repaired."""
+    task: Task = "classification"
+    """What the bundle's model does; `pairs` reads pairs of texts."""
+    decision: Decision = SINGLE
+    """How its scores become classes."""
 
     @classmethod
     def open(cls, bundle: Path) -> TextEncoder:
@@ -57,6 +62,8 @@ class TextEncoder:
             labels=tuple(table["labels"]),
             tokenizer=Tokenizer.from_file(folder, table["max_length"]),
             clean=parse_config(CleanConfig, rules, str(folder / _DESCRIPTION)),
+            task=table.get("task", "classification"),
+            decision=decision_of(table.get("task", "classification"), table.get("thresholds")),
         )
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:

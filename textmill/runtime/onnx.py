@@ -17,7 +17,7 @@ from textmill.core.errors import StoreError
 from textmill.core.types import Scores
 from textmill.encode.padding import Encoded, pad
 from textmill.runtime.encoder import TextEncoder
-from textmill.runtime.predictor import BundlePredictor, softmax
+from textmill.runtime.predictor import BundlePredictor
 
 GRAPH = "model.onnx"
 """The file of a bundle with the graph and its weights."""
@@ -45,7 +45,7 @@ def open_onnx(bundle: Path, threads: int) -> BundlePredictor:
     def one_batch(encoded: Sequence[Encoded]) -> Scores:
         arrays = pad(encoded, tokenizer.pad_id, tokenizer.pad_side, tokenizer.has_type_ids)
         (logits,) = session.run(None, {name: arrays[name] for name in inputs})
-        return softmax(logits)
+        return encoder.decision.probabilities(logits)
 
     return BundlePredictor(encoder, one_batch)
 

@@ -7,18 +7,16 @@ answer for a text does not depend on the texts beside it (to 1e-4).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from textmill.core.decision import Decision
 from textmill.core.types import Scores, Text
 from textmill.encode.budget import batches_by_length
 from textmill.encode.padding import Encoded, lengths_of
 from textmill.encode.tokenizer import Tokenizer
 from textmill.runtime.encoder import TextEncoder
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 OneBatch: TypeAlias = Callable[[Sequence[Encoded]], Scores]
 """B rows, at least one -> (B, C) float32 probabilities, computed as one batch."""
@@ -39,6 +37,11 @@ class BundlePredictor:
     def labels(self) -> tuple[str, ...]:
         """The C class names, in the order of the columns of the scores."""
         return self._encoder.labels
+
+    @property
+    def decision(self) -> Decision:
+        """How the scores become classes."""
+        return self._encoder.decision
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -78,10 +81,3 @@ def scores_by_length(
     for rows in batches_by_length(lengths_of(encoded), max_tokens):
         scores[rows] = one_batch([encoded[row] for row in rows.tolist()])
     return scores
-
-
-def softmax(logits: NDArray[np.float32]) -> Scores:
-    """Return probabilities (B, C) of logits (B, C)."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
-    probabilities: Scores = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
-    return probabilities
