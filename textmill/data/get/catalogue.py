@@ -1,7 +1,8 @@
-"""`textmill data get <name>`: real labelled text as one clean Parquet file.
+"""`textmill data get <name>`: real text as one clean Parquet file.
 
 Promises: the file is written whole or not at all; a good file that is already there is left alone
-(its hash lies beside it); the licence and the citation are said and lie beside it too.
+(its hash lies beside it); the licence and the citation are said and lie beside it too; the package
+it comes from is kept in the user's cache, so that a second set of it needs no network.
 
 What is not covered: choosing another threshold for the classes; the raw ratings of each rater.
 """
@@ -9,7 +10,7 @@ What is not covered: choosing another threshold for the classes; the raw ratings
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,48 +19,21 @@ import pyarrow.parquet as pq
 from textmill.core.errors import DataError, nearest
 from textmill.core.files import sha256_file, write_atomic
 from textmill.core.progress import SILENT, Progress
-from textmill.data.get.pip_download import download_sdist
-from textmill.data.get.vader import RatedText, read_rated
+from textmill.data.get.archive import fetch
+from textmill.data.get.sets import DATA_SETS, DataSet
+from textmill.data.get.tidy import Tidy
 
-_REQUIREMENT = "vaderSentiment==3.3.2"
-_SDIST_SHA256 = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
-_CITATION = (
-    "C.J. Hutto and E.E. Gilbert (2014), VADER: A Parsimonious Rule-based Model for Sentiment Analysis "
-    "of Social Media Text, Eighth International Conference on Weblogs and Social Media (ICWSM-14)"
-)
-_LICENCE = f"MIT, as part of the source package {_REQUIREMENT}"
+_MAX_LABELS_LISTED = 25
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """One data set that can be fetched."""
-
-    member: str
-    """Its file inside the inner archive of the source package."""
-    about: str
-
-
-DATA_SETS: dict[str, DataSet] = {
-    "movie-reviews": DataSet(
-        "movieReviewSnippets_GroundTruth.txt", "sentences of film reviews, rated by 20 people"
-    ),
-    "tweets": DataSet("tweets_GroundTruth.txt", "tweet-like texts, rated by 20 people"),
-    "amazon-reviews": DataSet(
-        "amazonReviewSnippets_GroundTruth.txt", "sentences of product reviews, rated by 20 people"
-    ),
-    "nyt-editorials": DataSet(
-        "nytEditorialSnippets_GroundTruth.txt", "sentences of newspaper editorials, rated by 20 people"
-    ),
-}
-
-
-def get(name: str, folder: Path, progress: Progress = SILENT) -> Path:
-    """Fetch a data set and return its Parquet file (columns id, text, label, rating).
+def get(name: str, folder: Path, progress: Progress = SILENT, *, cache: Path | None = None) -> Path:
+    """Fetch a data set and return its Parquet file (columns id, text, label, and some sets' own).
 
     Args:
         name: a key of `DATA_SETS`.
         folder: where `<name>.parquet` and the notes beside it go; made where missing.
         progress: is told the licence and the citation.
+        cache: where the package is kept; None for the user's cache.
 
     Raises:
         DataError: an unknown name, or the package cannot be fetched or is not the expected one.
@@ -67,19 +41,21 @@ def get(name: str, folder: Path, progress: Progress = SILENT) -> Path:
     """
     if name not in DATA_SETS:
         raise DataError("The data set must be known", got=repr(name), fix=nearest(name, DATA_SETS))
+    chosen = DATA_SETS[name]
     target = folder / f"{name}.parquet"
-    progress.say(f"{name}: licence {_LICENCE}; please cite: {_CITATION}")
+    progress.say(f"{name}: licence {chosen.licence}; please cite: {chosen.citation}")
     if _is_good(target):
         progress.say(f"{name}: already there, {target}")
         return target
-    with progress.task(f"fetch {name}", total=1) as task:
-        sdist = download_sdist(_REQUIREMENT, _SDIST_SHA256)
-        rows = read_rated(sdist, DATA_SETS[name].member)
+    with progress.task(f"fetch {name}", total=2) as task:
+        content = fetch(chosen.archive, cache)
         task.advance()
-    write_atomic(target, _as_parquet(rows))
-    write_atomic(folder / f"{name}.md", _about(name, rows))
+        found = chosen.read(content)
+        task.advance()
+    write_atomic(target, _as_parquet(found))
+    write_atomic(folder / f"{name}.md", _about(name, chosen, found))
     write_atomic(_hash_file(target), sha256_file(target) + "\n")
-    progress.say(f"{name}: {len(rows)} rows written to {target}")
+    progress.say(f"{name}: {len(found.rows)} rows written to {target}. {found.sentence()}")
     return target
 
 
@@ -92,26 +68,26 @@ def _hash_file(target: Path) -> Path:
     return target.with_name(target.name + ".sha256")
 
 
-def _as_parquet(rows: list[RatedText]) -> bytes:
-    table = pa.table(
-        {
-            "id": [row.id for row in rows],
-            "text": [row.text for row in rows],
-            "label": [row.label for row in rows],
-            "rating": pa.array([row.rating for row in rows], pa.float64()),
-        }
-    )
+def _as_parquet(found: Tidy) -> bytes:
+    columns = {
+        "id": [row.id for row in found.rows],
+        "text": [row.text for row in found.rows],
+        "label": [row.label for row in found.rows],
+    }
+    for name in found.rows[0].extra if found.rows else ():
+        columns[name] = [row.extra[name] for row in found.rows]
     sink = io.BytesIO()
-    pq.write_table(table, sink)
+    pq.write_table(pa.table(columns), sink)
     return sink.getvalue()
 
 
-def _about(name: str, rows: list[RatedText]) -> str:
-    positive = sum(row.label == "pos" for row in rows)
+def _about(name: str, chosen: DataSet, found: Tidy) -> str:
+    counts = Counter(row.label for row in found.rows)
+    listed = ", ".join(f"{num} `{label}`" for label, num in counts.most_common(_MAX_LABELS_LISTED))
+    more = "" if len(counts) <= _MAX_LABELS_LISTED else f", and {len(counts) - _MAX_LABELS_LISTED} more"
     return (
-        f"# {name}\n\n{len(rows)} {DATA_SETS[name].about}.\n\n"
-        f"`rating` is the mean of the ratings from -4 to 4, `label` its sign ({positive} `pos`, "
-        f"{len(rows) - positive} `neg`); rows with a mean between -1 and 1 are left out.\n\n"
-        f"Source: `additional_resources/hutto_ICWSM_2014.tar.gz` in the source package `{_REQUIREMENT}`.\n\n"
-        f"Licence: {_LICENCE}.\n\nCite: {_CITATION}.\n"
+        f"# {name}\n\n{len(found.rows)} {chosen.about}.\n\n"
+        f"{chosen.note} {found.sentence()}\n\nClasses: {listed}{more}.\n\n"
+        f"Source: {chosen.archive}, SHA-256 `{chosen.archive.sha256}`.\n\n"
+        f"Licence: {chosen.licence}.\n\nCite: {chosen.citation}.\n"
     )

@@ -1,33 +1,28 @@
-"""Source packages through the user's own pip, so that its mirror, proxy and certificates are honoured.
-
-Promises: only a package with the expected SHA-256 comes back; nothing is installed; the temporary
-folder is gone afterwards.
-"""
+"""Packages through the user's own pip; nothing is installed."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
+from typing import Literal
 
 from textmill.core.errors import DataError
+from textmill.data.get.tool import run_tool
 
-_TIMEOUT_S = 300
-_COMMON = ("--no-deps", "--no-binary", ":all:", "--disable-pip-version-check", "--no-input", "--quiet")
+_COMMON = ("--no-deps", "--disable-pip-version-check", "--no-input", "--quiet")
 
 
-def download_sdist(requirement: str, sha256: str) -> bytes:
-    """Return the bytes of a source package.
+def pip_download(requirement: str, form: Literal["sdist", "wheel"], folder: Path) -> Path:
+    """Fetch one package into an empty folder and return its file.
 
     Args:
         requirement: name and exact version, `name==1.2.3`.
-        sha256: the expected hash.
+        form: the source package (tar.gz) or the built one.
+        folder: where pip puts it.
 
     Raises:
-        DataError: pip is not there, cannot reach its registry, or brings another file.
+        DataError: pip is not there or cannot reach its registry.
     """
     if importlib.util.find_spec("pip") is None:
         raise DataError(
@@ -35,48 +30,23 @@ def download_sdist(requirement: str, sha256: str) -> bytes:
             got=f"{sys.executable} without pip",
             fix="Run: python -m ensurepip",
         )
-    with tempfile.TemporaryDirectory(prefix="textmill-get-") as folder:
-        # pip asks a source package for its metadata, which needs setuptools. The environment's own
-        # is quickest; where there is none, pip fetches one into an isolated environment.
-        ways: list[tuple[str, ...]] = [()]
-        if importlib.util.find_spec("setuptools") is not None:
-            ways.insert(0, ("--no-build-isolation",))
-        complaint = ""
-        for way in ways:
-            complaint = _run_pip(requirement, Path(folder), way)
-            found = sorted(Path(folder).glob("*.tar.gz"))
-            if found:
-                return _checked(found[0], requirement, sha256)
+    chosen = ("--no-binary", ":all:") if form == "sdist" else ("--only-binary", ":all:")
+    # pip asks a source package for its metadata, which needs setuptools. The environment's own
+    # is quickest; where there is none, pip fetches one into an isolated environment.
+    ways: list[tuple[str, ...]] = [()]
+    if form == "sdist" and importlib.util.find_spec("setuptools") is not None:
+        ways.insert(0, ("--no-build-isolation",))
+    complaint = ""
+    for way in ways:
+        complaint = run_tool(
+            [sys.executable, "-m", "pip", "download", *_COMMON, *chosen, *way, "--dest", ".", requirement],
+            folder,
+        )
+        found = sorted(folder.glob("*.tar.gz" if form == "sdist" else "*.whl"))
+        if found:
+            return found[0]
     raise DataError(
         f"pip must be able to fetch {requirement}",
         got=f"its failure: {complaint}",
-        fix=f"Check the network and pip's settings: pip download --no-deps --no-binary :all: {requirement}",
+        fix=f"Check the network and pip's settings: pip download --no-deps {' '.join(chosen)} {requirement}",
     )
-
-
-def _run_pip(requirement: str, folder: Path, flags: tuple[str, ...]) -> str:
-    """Let pip download and return its last complaint, empty where there is none."""
-    command = [sys.executable, "-m", "pip", "download", *_COMMON, *flags, "--dest", str(folder), requirement]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer within {_TIMEOUT_S} s"
-    if done.returncode == 0:
-        return ""
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")]
-    return (errors or lines or [f"exit code {done.returncode}"])[-1]
-
-
-def _checked(file: Path, requirement: str, sha256: str) -> bytes:
-    content = file.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise DataError(
-            f"The source package of {requirement} must have the SHA-256 {sha256}",
-            got=found,
-            fix="The registry or a mirror serves another file; do not use it.",
-        )
-    return content
