@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from textmill.core.seeds import numpy_generator
 from textmill.encode.budget import padding_share
 from textmill.order.config import OrderConfig
-from textmill.order.sampler import BatchPlan
-from textmill.order.schedule import EpochOrder, schedule_for
+from textmill.order.sampler import BatchPlan, fill_last_round
+from textmill.order.difficulty import Difficulty
+from textmill.order.epoch import EpochOrder, Schedule
+from textmill.order.schedule import schedule_for
 
 
 def _review_like_lengths(num: int = 7000) -> np.ndarray:
@@ -79,13 +81,32 @@ def test_classes_are_mixed_in_batches_when_length_does_not_tell_them_apart():
 class _Backwards:
     """A schedule whose order is meant, over half of the rows."""
 
+    reaches_all = False
+    notes: tuple[str, ...] = ()
+
     def order(self, epoch: int, num_rows: int, rng: np.random.Generator) -> EpochOrder:
-        return EpochOrder(np.arange(num_rows // 2)[::-1], is_free=False)
+        rows = np.arange(num_rows // 2)[::-1]
+        return EpochOrder(rows, num_ordered=len(rows))
+
+    def with_difficulty(self, difficulty: Difficulty) -> Schedule:
+        return self
 
 
 def test_an_order_that_is_meant_is_kept():
     plan = BatchPlan(np.full(10, 5, dtype=np.int64), max_tokens=10, schedule=_Backwards())
     assert [batch.tolist() for batch in plan.plan_epoch(0)] == [[4, 3], [2, 1], [0]]
+    assert plan.num_reached(0) == 5
+
+
+@given(sizes=st.lists(st.integers(1, 9), max_size=12), world=st.integers(1, 6))
+def test_a_last_round_is_filled_without_losing_or_copying_a_row(sizes, world):
+    ends = np.cumsum(sizes)
+    batches = [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    filled = fill_last_round(batches, world)
+    assert len(filled) % world == 0
+    assert sorted(np.concatenate([np.zeros(0), *filled]).tolist()) == list(range(sum(sizes)))
+    if sum(len(batch) for batch in filled[-world:]) >= world:
+        assert all(len(batch) for batch in filled)
 
 
 def test_no_examples_give_no_batches():
@@ -94,5 +115,5 @@ def test_no_examples_give_no_batches():
 
 def test_the_default_schedule_is_a_shuffle():
     chosen = schedule_for(OrderConfig()).order(0, 50, numpy_generator(0, "test"))
-    assert chosen.is_free
+    assert chosen.num_ordered == 0
     assert sorted(chosen.rows.tolist()) == list(range(50))

@@ -1,9 +1,10 @@
-"""The batches of each epoch, as a pure function of (seed, epoch).
+"""The batches of each epoch, as a pure function of (seed, epoch, difficulties).
 
 Promises: the same arguments give the same batches in every process, so that a position in a
-training is (epoch, number of batches done) and nothing else has to be saved; where the schedule
-leaves the order free, rows of like length meet in a batch (little padding), which rows meet differs
-from epoch to epoch, and the batches come in random order.
+training is (epoch, number of batches done) and nothing else has to be saved beside the difficulties;
+the token budget holds for every strategy; where the schedule leaves the order free, rows of like
+length meet in a batch (little padding), which rows meet differs from epoch to epoch, and the
+batches come in random order.
 
 The way of grouping is that of "sortish" sampling (shuffle, sort large pools by length, cut,
 shuffle the batches), with the sort keys jittered so that equal lengths do not always meet.
@@ -17,10 +18,13 @@ import numpy as np
 
 from textmill.core.seeds import numpy_generator
 from textmill.encode.budget import token_batches
-from textmill.order.schedule import Schedule, Shuffle
+from textmill.order.epoch import Schedule
+from textmill.order.schedules.shuffle import Shuffle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from textmill.order.difficulty import Difficulty
 
 _POOL_ROWS = 2048
 """Rows sorted together. Padding share on 7,000 rows (log-normal, mean 27 tokens) at 864 tokens a batch:
@@ -40,6 +44,8 @@ class BatchPlan:
         *,
         seed: int = 0,
         schedule: Schedule | None = None,
+        rank: int = 0,
+        world: int = 1,
     ) -> None:
         """Keep what the plan is a function of.
 
@@ -49,22 +55,56 @@ class BatchPlan:
             max_rows: bound on the rows of a batch; None for no bound.
             seed: the seed of the training.
             schedule: the strategy; None for a shuffle.
+            rank: which of `world` processes this plan is for.
+            world: processes that share the batches.
         """
+        assert 0 <= rank < world, f"rank {rank} of {world}"
         self.lengths = lengths
         self.max_tokens = max_tokens
         self.max_rows = max_rows
         self.seed = seed
         self.schedule: Schedule = Shuffle() if schedule is None else schedule
+        self.rank = rank
+        self.world = world
 
     def plan_epoch(self, epoch: int) -> list[NDArray[np.int64]]:
         """Return the batches of epoch `epoch` (from 0) as positions into the training examples."""
         rng = numpy_generator(self.seed, "order", epoch)
         chosen = self.schedule.order(epoch, len(self.lengths), rng)
-        if not chosen.is_free:
-            return self._cut(chosen.rows)
-        grouped = self._group_by_length(chosen.rows, rng)
-        batches = self._cut(grouped)
-        return [batches[index] for index in rng.permutation(len(batches))]
+        head, tail = chosen.rows[: chosen.num_ordered], chosen.rows[chosen.num_ordered :]
+        free = self._cut(self._group_by_length(tail, rng))
+        batches = self._cut(head) + [free[index] for index in rng.permutation(len(free))]
+        if self.world == 1:
+            return batches
+        return fill_last_round(batches, self.world)[self.rank :: self.world]
+
+    def num_reached(self, epoch: int) -> int:
+        """Return how many different rows the epoch holds; N except where the strategy says otherwise."""
+        return len(np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *self.plan_epoch(epoch)])))
+
+    def with_difficulty(self, difficulty: Difficulty) -> BatchPlan:
+        """Return the same plan with newer difficulties; it differs only where the strategy uses them."""
+        return self._copy(self.schedule.with_difficulty(difficulty), self.rank, self.world)
+
+    def shard(self, rank: int, world: int) -> BatchPlan:
+        """Return the part of one of `world` processes: batches rank, rank + world, ... of the whole plan.
+
+        All parts have equally many batches and hold every row of the plan exactly once: where the last
+        round has fewer batches than processes, its largest ones are halved. Only when fewer rows are
+        left than processes are some of these batches empty; their owner adds nothing to that step.
+        """
+        return self._copy(self.schedule, rank, world)
+
+    def _copy(self, schedule: Schedule, rank: int, world: int) -> BatchPlan:
+        return BatchPlan(
+            self.lengths,
+            self.max_tokens,
+            self.max_rows,
+            seed=self.seed,
+            schedule=schedule,
+            rank=rank,
+            world=world,
+        )
 
     def _cut(self, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return [rows[batch] for batch in token_batches(self.lengths[rows], self.max_tokens, self.max_rows)]
@@ -79,3 +119,20 @@ class BatchPlan:
             for number, pool in enumerate(pools)
         ]
         return rows[np.concatenate(ordered)]
+
+
+def fill_last_round(batches: list[NDArray[np.int64]], world: int) -> list[NDArray[np.int64]]:
+    """Return batches whose number is a multiple of `world`, made by halving batches of the last round.
+
+    Halves are neighbours in the batch's own order, so that a balanced batch has balanced halves.
+    """
+    whole = len(batches) - len(batches) % world
+    last = batches[whole:]
+    while last and len(last) < world:
+        largest = max(range(len(last)), key=lambda index: len(last[index]))
+        rows, middle = last[largest], (len(last[largest]) + 1) // 2
+        if len(rows) < 2:
+            last.append(rows[:0])
+        else:
+            last[largest : largest + 1] = [rows[:middle], rows[middle:]]
+    return batches[:whole] + last
