@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from textmill.core.seeds import numpy_generator
 from textmill.encode.budget import padding_share
 from textmill.order.config import OrderConfig
-from textmill.order.sampler import BatchPlan, fill_last_round
 from textmill.order.difficulty import Difficulty
 from textmill.order.epoch import EpochOrder, Schedule
+from textmill.order.sampler import BatchPlan, fill_last_round
 from textmill.order.schedule import schedule_for
 
 
