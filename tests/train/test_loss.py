@@ -37,7 +37,7 @@ def test_the_gradient_does_not_depend_on_how_a_step_is_cut(sizes):
         classifier.zero_grad()
         for part in parts:
             logits = logits_of(classifier, rows.batch(part.numpy()), device)
-            loss(logits, rows.class_index[part], 13).backward()
+            loss(logits, rows.targets[part], 13).backward()
         return torch.cat([p.grad.flatten() for p in classifier.parameters() if p.grad is not None])
 
     whole, cut = gradient([positions]), gradient(positions.split(list(sizes)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from textmill.core.config import Config
+from textmill.encode.long_text import LongText, WindowPool
 
 
 class EncodeConfig(Config):
@@ -12,3 +13,9 @@ class EncodeConfig(Config):
 
     max_length: int = Field(default=512, ge=8)
     """Longest input in tokens, special tokens included; cut to the backbone's own limit if that is lower."""
+    long_text: LongText = "head"
+    """What is read of a longer text: its head, its tail, both, or all of it in windows."""
+    window_overlap: float = Field(default=0.25, ge=0, le=0.9)
+    """With windows: the share of a window that the next one repeats."""
+    window_pool: WindowPool = "mean"
+    """With windows: how the scores of a text's windows become one; max suits a sign that stands anywhere."""

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from textmill.core.config import Config
 from textmill.core.errors import ModelError
+from textmill.encode.long_text import LongText, WindowPool
 from textmill.encode.padding import PadSide
 
 _OFFSET_TYPES = frozenset(
@@ -42,6 +43,12 @@ class TokenizerSettings(Config):
     """Where the fill goes."""
     has_type_ids: bool
     """Whether the model reads token_type_ids."""
+    long_text: LongText = "head"
+    """What is read of a text longer than max_length."""
+    window_overlap: float = Field(default=0.25, ge=0, le=0.9)
+    """With windows: the share of a window that the next one repeats."""
+    window_pool: WindowPool = "mean"
+    """With windows: how the scores of a text's windows become one."""
 
 
 def read_table(path: Path) -> dict[str, Any]:

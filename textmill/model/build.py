@@ -74,6 +74,7 @@ def build(
             config.architecture, tokenizer.vocab_size, tokenizer.pad_id, stream_seed(seed, "encoder")
         )
         tokenizer = load_tokenizer(folder, encode.max_length, config=config_table(encoder))
+    tokenizer = tokenizer.with_long_text(encode.long_text, encode.window_overlap, encode.window_pool)
     _check_vocabulary(tokenizer, num_embeddings(encoder), config.backbone)
     set_class_names(encoder, labels)
     classifier = Classifier(

@@ -1,7 +1,8 @@
 """A classifier as a Predictor on torch.
 
 Promises: answers come in the order of the texts although they are computed sorted by length; the
-answer for a text does not depend on the texts beside it (to 1e-4); no gradients, no dropout.
+answer for a text does not depend on the texts beside it (to 1e-4); a text in several windows gets the
+pooled scores of all of them; no gradients, no dropout.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from textmill.core.decision import Decision
 from textmill.core.types import Scores, Text
 from textmill.encode.budget import batches_by_length
 from textmill.encode.collate import Collator
+from textmill.encode.long_text import pool_scores
 from textmill.encode.padding import Encoded, lengths_of
 from textmill.encode.tokenizer import Tokenizer
 from textmill.model.classifier import Classifier
@@ -56,7 +58,9 @@ class TorchPredictor:
 
     def scores(self, texts: Sequence[Text]) -> Scores:
         """Return (B, C) float32 probabilities in the order of `texts`; B = 0 gives (0, C)."""
-        return self.scores_encoded(self.tokenizer.encode(texts))
+        rows, owner = self.tokenizer.cut(texts)
+        pool = self.tokenizer.settings.window_pool
+        return pool_scores(self.scores_encoded(rows), owner, pool, self.decision.is_multilabel)
 
     def scores_encoded(self, encoded: Sequence[Encoded]) -> Scores:
         """Return (B, C) float32 probabilities of rows that are already encoded."""

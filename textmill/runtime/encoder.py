@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textmill.core.config import parse_config
 from textmill.core.decision import SINGLE, Decision, decision_of
 from textmill.core.errors import ModelError
-from textmill.core.types import Task, Text
+from textmill.core.types import Scores, Task, Text
 from textmill.data.clean import clean_text
 from textmill.data.config import CleanConfig
+from textmill.encode.long_text import Cut, pool_scores
 from textmill.encode.padding import Encoded
 from textmill.encode.settings import read_table
 from textmill.encode.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 CLEAN_FACT = "clean"
 """The key of the cleaning rules among the facts of a saved model."""
@@ -73,6 +79,18 @@ class TextEncoder:
             DataError: an item is neither one string nor a pair of strings.
         """
         return self.tokenizer.encode([self._clean(text) for text in texts])
+
+    def cut(self, texts: Sequence[Text]) -> Cut:
+        """Return the rows of each text after cleaning: several for a text that is cut to windows.
+
+        Raises:
+            DataError: an item is neither one string nor a pair of strings.
+        """
+        return self.tokenizer.cut([self._clean(text) for text in texts])
+
+    def pool(self, scores: Scores, owner: NDArray[np.int64]) -> Scores:
+        """Return (N, C) scores of texts from the (R, C) scores of the rows that `cut` gave."""
+        return pool_scores(scores, owner, self.tokenizer.settings.window_pool, self.decision.is_multilabel)
 
     def _clean(self, text: Text) -> Text:
         match text:

@@ -60,7 +60,8 @@ class BundlePredictor:
 
     def scores(self, texts: Sequence[Text]) -> Scores:
         """Return (B, C) float32 probabilities in the order of `texts`; B = 0 gives (0, C)."""
-        return scores_by_length(self.encode(texts), len(self.labels), self.scores_encoded)
+        rows, owner = self._encoder.cut(texts)
+        return self._encoder.pool(scores_by_length(rows, len(self.labels), self.scores_encoded), owner)
 
 
 def scores_by_length(

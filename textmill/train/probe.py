@@ -73,7 +73,7 @@ def probe_budgets(
     """
     twin = copy.deepcopy(classifier).train()
     optimizer = build_optimizer(twin, config)
-    loss = Loss(config.label_smoothing).to(hardware.device)
+    loss = Loss(config.label_smoothing, is_multilabel=rows.targets.ndim == 2).to(hardware.device)
     order = np.argsort(rows.lengths, kind="stable")
     plans = {budget: _sample_batches(order, rows, budget, config.row_limit) for budget in budgets}
     row_times: dict[int, list[float]] = {budget: [] for budget in budgets}
@@ -114,7 +114,7 @@ def _time_rows(
         optimizer.zero_grad(set_to_none=True)
         with hardware.autocast():
             logits = logits_of(twin, rows.batch(positions), hardware.device)
-        labels = rows.class_index[torch.from_numpy(positions)].to(hardware.device)
+        labels = rows.targets[torch.from_numpy(positions)].to(hardware.device)
         part = loss(logits, labels, len(positions))
         part.backward()
         optimizer.step()
