@@ -1,77 +1,50 @@
-"""What one should know about a data set before training on it: the table behind `textmill check`.
+"""What one should know about a data set before training on it: the tables behind `textmill check`.
 
-Promises: every finding says what was found, where, and what to do; the numbers are those of
-`prepare`, so that what is checked is what is trained on.
+Promises: every finding says what was found, where, and what to do; counts of rows and classes are those
+of the whole data set as `prepare` leaves it, so that what is checked is what is trained on. What takes
+longer (lengths, near-duplicates, languages, suspects) looks at samples of stated size that are the same
+each time.
 
-What is not covered: near duplicates, suspect labels, languages.
+The kinds of findings lie in `findings/`, one file each. What is not covered: the model (`train/preflight/`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from textmill.core.types import Example, Text
-from textmill.data.duplicates import shorten
+from textmill.core.progress import SILENT, Progress
+from textmill.core.seeds import numpy_generator
+from textmill.core.types import Example
+from textmill.data.findings.classes import find_empty_sides, find_in_classes, find_unlabelled
+from textmill.data.findings.finding import Finding, Table, findings_table, ids_of
+from textmill.data.findings.languages import Languages, find_in_languages, find_languages
+from textmill.data.findings.lengths import CountTokens, Lengths, count_lengths, find_in_lengths, sum_up
+from textmill.data.findings.near import NearDuplicates, compare_rows, find_near, near_table
+from textmill.data.findings.rows import find_in_rows
+from textmill.data.findings.suspects import Suspects, find_suspects, suspect_labels, suspects_table
+from textmill.data.findings.texts import Boilerplate, find_boilerplate, find_in_texts, list_boilerplate
+from textmill.data.findings.unknown import CountUnknown, Unknown, find_unknown, sum_up_unknown
 from textmill.data.prepare import Splits
 from textmill.data.report import Left
-from textmill.data.split import SIDES
+from textmill.data.split import SIDES, Side
 
-CountTokens = Callable[[Sequence[Text]], npt.NDArray[np.int64]]
-
-_TINY_CLASS = 10
-_HUGE_TEXT = 100_000
-_PERCENTILES = (5, 25, 50, 75, 90, 95, 99)
-_LOPSIDED_SHARE = 0.9
-_NUMBERS_SHARE = 0.9
-_MUCH_TRUNCATED = 0.05
-
-Level = Literal["error", "warning", "note"]
-Kind = Literal[
-    "one_class",
-    "empty_class",
-    "empty_side",
-    "class_per_row",
-    "tiny_class",
-    "lopsided",
-    "look_alike_labels",
-    "missing_text",
-    "missing_label",
-    "duplicates",
-    "conflicts",
-    "leakage",
-    "truncated",
-    "huge_text",
-    "numbers",
-    "guessed",
-]
+__all__ = ["Audit", "AuditLimits", "ClassCount", "Finding", "Lengths", "Table", "audit"]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing to know: an `error` stops training, a `warning` may spoil it, a `note` was dealt with."""
+@dataclass(frozen=True, slots=True)
+class AuditLimits:
+    """How many rows each part looks at, at most; 0 leaves the part out."""
 
-    kind: Kind
-    level: Level
-    message: str
-    fix: str
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """Lengths of the texts in tokens, special tokens included, before truncation."""
-
-    mean: float
-    percentiles: dict[str, int]
-    """`p5` to `p99`, and `max`."""
-    max_length: int
-    """What the model reads of a text."""
-    num_truncated: int
-    truncated_share: float
+    rows: int = 200_000
+    """For lengths, near-duplicates and odd texts."""
+    unknown_rows: int = 5_000
+    """For UNK tokens, scripts and languages."""
+    suspect_rows: int = 6_000
+    """For suspect labels."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +59,7 @@ class ClassCount:
 
 @dataclass(frozen=True)
 class Audit:
-    """The table of a data set."""
+    """The tables of a data set."""
 
     rows: int
     """Rows read."""
@@ -106,81 +79,148 @@ class Audit:
     """None where no tokenizer was given."""
     findings: tuple[Finding, ...]
     fingerprint: str
+    looked_at: int = 0
+    """Rows that lengths, near-duplicates and odd texts were looked for in."""
+    near: NearDuplicates = field(default_factory=NearDuplicates)
+    suspects: Suspects = field(default_factory=Suspects)
+    languages: Languages | None = None
+    unknown: Unknown | None = None
+    """None where no tokenizer was given."""
+    boilerplate: tuple[Boilerplate, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the table as plain JSON values."""
-        return asdict(self)
+        """Return the tables as plain JSON values."""
+        table = asdict(self)
+        for shown, suspect in zip(table["suspects"]["found"], self.suspects.found, strict=True):
+            shown["reason"] = suspect.reason
+        return table
 
     def as_tables(self) -> list[Table]:
-        """Return rows, classes, lengths and findings for people."""
+        """Return rows, classes, lengths, languages, suspects, near-duplicates and findings for people."""
+        tables = [self._rows_table(), self._classes_table()]
+        if self.lengths is not None:
+            tables.append(self._lengths_table(self.lengths))
+        if self.languages is not None:
+            tables.append(_languages_table(self.languages))
+        if self.near.groups:
+            tables.append(near_table(self.near))
+        if self.suspects.found:
+            tables.append(suspects_table(self.suspects))
+        if self.findings:
+            tables.append(findings_table("Findings", self.findings))
+        return tables
+
+    def _rows_table(self) -> Table:
         gone = ("missing_text", "missing_label", "duplicates", "conflicts", "leakage")
         counts: list[tuple[object, ...]] = [("read", self.rows)]
         counts += [(name.replace("_", " "), getattr(self, name).count) for name in gone]
         counts += [(side, num) for side, num in self.sides.items()]
-        tables = [Table("Rows", ("", "rows"), counts)]
+        title = "Rows" if self.looked_at == self.kept else f"Rows (looked at: a sample of {self.looked_at:,})"
+        return Table(title, ("", "rows"), counts)
+
+    def _classes_table(self) -> Table:
         classes: list[tuple[object, ...]] = [
             (name, found.rows, f"{found.share:.1%}", *found.sides.values())
             for name, found in self.classes.items()
         ]
-        tables.append(Table("Classes", ("class", "rows", "share", *self.sides), classes))
-        if self.lengths is not None:
-            spread: list[tuple[object, ...]] = [
-                ("mean", self.lengths.mean),
-                *self.lengths.percentiles.items(),
-            ]
-            spread.append((f"longer than {self.lengths.max_length}", f"{self.lengths.truncated_share:.2%}"))
-            tables.append(Table("Length in tokens", ("", "tokens"), spread))
-        if self.findings:
-            found_rows: list[tuple[object, ...]] = [(f.level, f.message, f.fix) for f in self.findings]
-            tables.append(Table("Findings", ("level", "what", "next step"), found_rows))
-        return tables
+        return Table("Classes", ("class", "rows", "share", *self.sides), classes)
+
+    def _lengths_table(self, lengths: Lengths) -> Table:
+        spread: list[tuple[object, ...]] = [("mean", lengths.mean), *lengths.percentiles.items()]
+        spread.append((f"longer than {lengths.max_length}", f"{lengths.truncated_share:.2%}"))
+        spread.append(("tokens lost by that", f"{lengths.lost_share:.2%}"))
+        if self.unknown is not None:
+            spread.append(("unknown to the tokenizer", f"{self.unknown.token_share:.2%}"))
+        return Table("Length in tokens", ("", "tokens"), spread)
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table for people."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[object, ...]]
-
-
-def audit(splits: Splits, count_tokens: CountTokens | None, max_length: int) -> Audit:
-    """Return the table and the findings of a data set.
+def audit(
+    splits: Splits,
+    count_tokens: CountTokens | None,
+    max_length: int,
+    *,
+    count_unknown: CountUnknown | None = None,
+    limits: AuditLimits | None = None,
+    is_multilabel: bool | None = None,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> Audit:
+    """Return the tables and the findings of a data set.
 
     Args:
         splits: from `survey` (which lets through what cannot be trained on) or `prepare`.
         count_tokens: texts -> (N,) token counts without truncation; None leaves lengths out.
         max_length: tokens of a text that the model reads.
+        count_unknown: texts -> UNK tokens (`encode/unknown.py`); None leaves them out.
+        limits: the sizes of the samples; None for the default ones.
+        is_multilabel: whether a row may have any number of labels; None: if some row has not exactly one.
+        seed: of the samples and the teacher.
+        progress: who watches.
     """
+    limits = AuditLimits() if limits is None else limits
+    examples, sides = _sample(splits, limits.rows, seed)
+    if is_multilabel is None:
+        is_multilabel = any(len(example.labels) != 1 for example in examples)
+    counts = count_lengths(examples, count_tokens, progress) if count_tokens and examples else None
+    lengths = None if counts is None else sum_up(counts, max_length)
+    near = compare_rows(examples, sides, progress) if examples else NearDuplicates()
+    boilerplate = list_boilerplate(examples)
+    languages, unknown = _languages(_fewer(examples, limits.unknown_rows, seed), count_unknown, progress)
+    suspects = suspect_labels(_fewer(examples, limits.suspect_rows, seed), is_multilabel, seed, progress)
+    sizes: dict[Side, int] = {side: len(getattr(splits, side)) for side in SIDES}
+    kept = sum(sizes.values())
+    unlabelled = [example for example in examples if not example.labels]
+    findings = [
+        *find_in_classes(splits.report, kept, is_multilabel),
+        *find_empty_sides(sizes),
+        *find_unlabelled(len(unlabelled), max(1, len(examples)), ids_of(unlabelled)),
+        *find_in_rows(splits.report),
+        *find_near(near),
+        *find_suspects(suspects),
+        *find_in_texts(examples),
+        *find_boilerplate(boilerplate),
+    ]
+    if counts is not None and lengths is not None:
+        findings += find_in_lengths(examples, counts, lengths)
+    if unknown is not None:
+        findings += find_unknown(unknown)
+    if languages is not None:
+        findings += find_in_languages(languages)
+    return Audit(
+        **_accounts(splits, kept),
+        sides={str(side): num for side, num in sizes.items()},
+        lengths=lengths,
+        findings=tuple(findings),
+        looked_at=len(examples),
+        near=near,
+        suspects=suspects,
+        languages=languages,
+        unknown=unknown,
+        boilerplate=boilerplate,
+    )
+
+
+def _accounts(splits: Splits, kept: int) -> dict[str, Any]:
+    """Return what the data report already counted."""
     report = splits.report
-    examples = [*splits.train, *splits.valid, *splits.test]
     sources = report.sources.values()
     cleaned: dict[str, int] = {}
     for source in sources:
         for name, count in source.cleaned.items():
             cleaned[name] = cleaned.get(name, 0) + count
-    lengths = _measure(examples, count_tokens, max_length) if count_tokens and examples else None
-    return Audit(
-        rows=sum(source.rows for source in sources),
-        kept=len(examples),
-        columns=report.sources["train"].columns,
-        classes=_classes(splits, len(examples)),
-        missing_text=_total([source.missing_text for source in sources]),
-        missing_label=_total([source.missing_label for source in sources]),
-        duplicates=_total([source.duplicates for source in sources]),
-        conflicts=_total([source.conflicts for source in sources]),
-        leakage=_total(list(report.leakage.values())),
-        cleaned=cleaned,
-        sides={side: len(getattr(splits, side)) for side in SIDES},
-        lengths=lengths,
-        findings=(
-            *_about_classes(splits),
-            *_about_rows(splits),
-            *_about_texts(examples, lengths),
-        ),
-        fingerprint=splits.fingerprint,
-    )
+    return {
+        "rows": sum(source.rows for source in sources),
+        "kept": kept,
+        "columns": next((source.columns for source in sources), ()),
+        "classes": _classes(splits, kept),
+        "missing_text": _total([source.missing_text for source in sources]),
+        "missing_label": _total([source.missing_label for source in sources]),
+        "duplicates": _total([source.duplicates for source in sources]),
+        "conflicts": _total([source.conflicts for source in sources]),
+        "leakage": _total(list(report.leakage.values())),
+        "cleaned": cleaned,
+        "fingerprint": splits.fingerprint,
+    }
 
 
 def _classes(splits: Splits, num: int) -> dict[str, ClassCount]:
@@ -188,122 +228,57 @@ def _classes(splits: Splits, num: int) -> dict[str, ClassCount]:
     for label in splits.labels:
         by_side: dict[str, int] = {side: splits.report.sides[side][label] for side in SIDES}
         rows = sum(by_side.values())
-        classes[label] = ClassCount(rows, rows / num, by_side)
+        classes[label] = ClassCount(rows, rows / max(1, num), by_side)
     return classes
 
 
-def _measure(examples: Sequence[Example], count_tokens: CountTokens, max_length: int) -> Lengths:
-    lengths = count_tokens([example.text for example in examples])
-    assert lengths.shape == (len(examples),), "one count for each text"
-    percentiles = {f"p{p}": int(np.percentile(lengths, p, method="higher")) for p in _PERCENTILES}
-    num_truncated = int((lengths > max_length).sum())
-    return Lengths(
-        mean=round(float(lengths.mean()), 2),
-        percentiles={**percentiles, "max": int(lengths.max())},
-        max_length=max_length,
-        num_truncated=num_truncated,
-        truncated_share=num_truncated / len(examples),
-    )
-
-
-def _about_classes(splits: Splits) -> Iterator[Finding]:
-    sides = splits.report.sides
-    counts = {label: sum(sides[side][label] for side in SIDES) for label in splits.labels}
-    num = sum(counts.values())
-    if len(counts) < 2:
-        only = f"only the class {next(iter(counts))!r}" if counts else "no class at all"
-        yield Finding("one_class", "error", f"there is {only}", "Check data.label.")
+def _sample(splits: Splits, limit: int, seed: int) -> tuple[list[Example], list[Side]]:
+    """Return at most `limit` rows in their order with their sides; each side gives its share."""
+    total = sum(len(getattr(splits, side)) for side in SIDES)
+    examples: list[Example] = []
+    sides: list[Side] = []
     for side in SIDES:
-        if not sum(sides[side].values()):
-            fix = f"Give more rows as data.{side} (training leaves out texts that are in valid or test)."
-            yield Finding("empty_side", "error", f"no rows for {side}", fix)
-    if num > 20 and len(counts) > num / 2:
-        message = f"{len(counts)} classes in {num} rows, such as {shorten(next(iter(counts)))}"
-        yield Finding("class_per_row", "error", message, "data.label names a column of ids, numbers or text.")
-        return
-    for label, count in counts.items():
-        where = ", ".join(f"{sides[side][label]} {side}" for side in SIDES)
-        if not sides["train"][label]:
-            message = f"class {label!r} has no training rows ({where})"
-            yield Finding(
-                "empty_class", "error", message, "Add training rows of that class, or leave it out."
-            )
-        elif count < _TINY_CLASS or not sides["valid"][label] or not sides["test"][label]:
-            message = f"class {label!r} has {count} rows ({where}): too few to learn or to measure"
-            yield Finding("tiny_class", "warning", message, "Add rows, or merge it with another class.")
-    if len(counts) > 1 and max(counts.values()) > _LOPSIDED_SHARE * num:
-        label = max(counts, key=lambda name: counts[name])
-        message = (
-            f"class {label!r} is {counts[label] / num:.1%} of the rows: always answering it is that accurate"
-        )
-        fix = "Look at macro-F1 rather than accuracy, and consider train.class_weights = 'balanced'."
-        yield Finding("lopsided", "warning", message, fix)
+        rows: Sequence[Example] = getattr(splits, side)
+        num = len(rows) if total <= limit else round(len(rows) * limit / total)
+        chosen = _positions(len(rows), num, seed, side)
+        examples += [rows[int(position)] for position in chosen]
+        sides += [side] * len(chosen)
+    return examples, sides
 
 
-def _about_rows(splits: Splits) -> Iterator[Finding]:
-    report = splits.report
-    for group in report.labels.look_alikes:
-        spelled = ", ".join(f"{spelling!r} ({count})" for spelling, count in group.items())
-        message = f"labels that look alike: {spelled}; those that differ only by blanks are one class"
-        yield Finding("look_alike_labels", "warning", message, "Give each class one spelling.")
-    for side, source in report.sources.items():
-        for note in source.notes:
-            yield Finding("guessed", "note", note, "Set data.encoding or data.separator if that is wrong.")
-        if source.missing_text.count:
-            message = f"{side}: {_rows(source.missing_text)} without text, dropped"
-            yield Finding("missing_text", "warning", message, "Fill or remove these rows.")
-        if source.missing_label.count:
-            message = f"{side}: {_rows(source.missing_label)} without label, dropped"
-            yield Finding("missing_label", "warning", message, "Label or remove these rows.")
-        if source.duplicates.count:
-            message = f"{side}: {_rows(source.duplicates)} repeating an earlier row, dropped"
-            yield Finding("duplicates", "note", message, "Nothing to do; the first of each is kept.")
-        if source.conflicts.count:
-            message = f"{side}: {_rows(source.conflicts)} whose text has two labels"
-            fix = "Correct the labels, or choose with data.on_conflict: drop, keep, fail."
-            yield Finding("conflicts", "warning", message, fix)
-    for side, left in report.leakage.items():
-        if left.count:
-            message = f"{_rows(left)} left {side}: their text is also on a later side"
-            yield Finding("leakage", "warning", message, f"Remove them from data.{side}.")
+def _fewer(examples: Sequence[Example], limit: int, seed: int) -> list[Example]:
+    chosen = _positions(len(examples), min(limit, len(examples)), seed, "part")
+    return [examples[int(position)] for position in chosen]
 
 
-def _about_texts(examples: Sequence[Example], lengths: Lengths | None) -> Iterator[Finding]:
-    huge = [example for example in examples if _size(example.text) > _HUGE_TEXT]
-    if huge:
-        message = (
-            f"{len(huge)} texts above {_HUGE_TEXT:,} characters, the first in {huge[0].id} "
-            f"({_size(huge[0].text):,} characters)"
-        )
-        yield Finding("huge_text", "warning", message, "Check that no file was put into one cell.")
-    numbers = sum(_is_number(example.text) for example in examples)
-    if examples and numbers > _NUMBERS_SHARE * len(examples):
-        message = f"{numbers} of {len(examples)} texts are plain numbers"
-        yield Finding("numbers", "warning", message, "Check data.text: it seems to name a column of numbers.")
-    if lengths is not None and lengths.num_truncated:
-        level: Level = "warning" if lengths.truncated_share > _MUCH_TRUNCATED else "note"
-        message = (
-            f"{lengths.num_truncated} texts ({lengths.truncated_share:.1%}) are longer than "
-            f"{lengths.max_length} tokens; the model does not see their ends"
-        )
-        yield Finding("truncated", level, message, "Raise encode.max_length where the model allows it.")
+def _positions(num_rows: int, num: int, seed: int, name: str) -> list[int]:
+    if num >= num_rows:
+        return list(range(num_rows))
+    rng = numpy_generator(seed, "audit", name)
+    return [int(position) for position in np.sort(rng.choice(num_rows, size=num, replace=False))]
+
+
+def _languages(
+    examples: Sequence[Example], count_unknown: CountUnknown | None, progress: Progress
+) -> tuple[Languages | None, Unknown | None]:
+    if not examples:
+        return None, None
+    count = count_unknown([example.text for example in examples]) if count_unknown else None
+    languages = find_languages(examples, count, progress)
+    return languages, None if count is None else sum_up_unknown(examples, count)
+
+
+def _languages_table(languages: Languages) -> Table:
+    rows: list[tuple[object, ...]] = [
+        (name, f"{share:.1%}", ", ".join(languages.examples[name][:2]))
+        for name, share in list(languages.languages.items())[:8]
+    ]
+    rows += [
+        (f"{name} script", f"{script.share:.1%}", f"{script.rows} rows")
+        for name, script in list(languages.scripts.items())[:5]
+    ]
+    return Table(f"Languages ({languages.rows:,} rows looked at)", ("", "share", ""), rows)
 
 
 def _total(parts: Sequence[Left]) -> Left:
     return Left(sum(part.count for part in parts), tuple(row for part in parts for row in part.rows))
-
-
-def _rows(left: Left) -> str:
-    return f"{left.count} {'row' if left.count == 1 else 'rows'} (the first is {left.rows[0]})"
-
-
-def _size(text: Text) -> int:
-    return len(text) if isinstance(text, str) else sum(map(len, text))
-
-
-def _is_number(text: Text) -> bool:
-    try:
-        float(str(text).replace(",", "."))
-    except ValueError:
-        return False
-    return True

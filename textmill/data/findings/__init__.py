@@ -1,0 +1,1 @@
+"""What an audit finds, one file for each kind."""
