@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,6 +178,6 @@ def _guess_label(rows: Rows, text: str) -> str:
     return min(likely, key=lambda name: likely[name])
 
 
-def _by_name(columns: Sequence[str] | dict[str, list[Any]], known: Sequence[str]) -> str | None:
+def _by_name(columns: Iterable[str], known: Sequence[str]) -> str | None:
     lowered = {column.lower(): column for column in columns}
     return next((lowered[name] for name in known if name in lowered), None)

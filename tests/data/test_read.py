@@ -192,7 +192,7 @@ def test_a_file_of_one_column_gets_a_hint_at_the_separator(tmp_path: Path) -> No
 def test_an_unclosed_quotation_mark_swallows_no_row(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="lines 3 to 4"):
         read_bytes(tmp_path, "t.csv", b'text,label\nzero,a\n"one,a\n"two",b\nthree,c\n')
-    with pytest.raises(DataError, match="1 in row 1 below"):
+    with pytest.raises(DataError, match="line 2 that is not closed"):
         read_bytes(tmp_path, "t.csv", b'text,label\n"one,a\ntwo,b\n')
 
 

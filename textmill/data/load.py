@@ -44,7 +44,7 @@ def load_unlabelled(path: str, config: DataConfig, base: Path, progress: Progres
         DataError: a missing file or text column, a value that is no text, a row that cannot be read.
     """
     rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
-    if config.id in rows.columns:
+    if config.id is not None and config.id in rows.columns:
         ids = ["" if value is None else join_surrogates(str(value)) for value in rows.columns[config.id]]
     else:
         ids = row_ids(rows, None)
