@@ -11,13 +11,14 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import tomli_w
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from textmill.core.config import Config, apply_overrides, parse_config
 from textmill.core.errors import ProjectError
+from textmill.core.types import Task
 from textmill.data.config import DataConfig
 from textmill.encode.config import EncodeConfig
 from textmill.model.config import ModelConfig
@@ -34,8 +35,8 @@ class ProjectConfig(Config):
 
     name: str = Field("model", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
     """The model's name, in the store and in the server's addresses."""
-    task: Literal["classification"] = "classification"
-    """What the model does; more tasks come later."""
+    task: Task = "classification"
+    """What the model does: one class a text, one class a pair of texts, or any number of classes a text."""
     runs: str = "runs"
     """The folder of training runs."""
     store: str = "store"
@@ -54,6 +55,16 @@ class ProjectConfig(Config):
     """The checks before a version may go live."""
     serve: ServeConfig = ServeConfig()
     """The server."""
+
+    @model_validator(mode="after")
+    def _name_both_texts(self) -> ProjectConfig:
+        if self.task == "pairs" and self.data.text_pair is None:
+            raise ValueError('task = "pairs" without data.text_pair, the column of the second text')
+        if self.task != "pairs" and self.data.text_pair is not None:
+            raise ValueError(f'data.text_pair, which is for task = "pairs", with task = "{self.task}"')
+        if self.data.text_pair is not None and self.data.text_pair == self.data.text:
+            raise ValueError("one column as data.text and as data.text_pair")
+        return self
 
 
 @dataclass(frozen=True, slots=True)

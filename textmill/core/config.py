@@ -59,6 +59,12 @@ def _explain(kind: type[BaseModel], faults: Sequence[Any], where: str) -> Projec
             got=f"the unknown key {key!r}{more}",
             fix=nearest(str(fault["loc"][-1]), _keys_at(kind, fault["loc"][:-1])),
         )
+    if not fault["loc"]:
+        return ProjectError(
+            f"The keys of {where} must fit together",
+            got=fault["msg"].removeprefix("Value error, ") + more,
+            fix="`textmill schema` prints every key with its rule.",
+        )
     if fault["type"] == "missing":
         return ProjectError(
             f"The key {key!r} is needed in {where}",

@@ -35,8 +35,12 @@ class DataConfig(Config):
     """Rows for the final figures, as for `train`; absent: a share of the training rows."""
     text: str = "text"
     """The column with the text."""
+    text_pair: str | None = None
+    """The column with the second text of a pair (task = "pairs")."""
     label: str = "label"
-    """The column with the class."""
+    """The column with the class, or with the list of classes (task = "multilabel")."""
+    label_separator: str = Field(default=",", min_length=1)
+    """What stands between the classes of a row where they are written as one text (task = "multilabel")."""
     id: str | None = None
     """The column with the row's id; absent: file name and row number."""
     separator: str | None = Field(default=None, min_length=1, max_length=1)

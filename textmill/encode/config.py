@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from pydantic import Field
 
 from textmill.core.config import Config
-from textmill.encode.long_text import LongText, WindowPool
+
+LongText: TypeAlias = Literal["head", "tail", "head-tail", "windows"]
+WindowPool: TypeAlias = Literal["mean", "max"]
 
 
 class EncodeConfig(Config):

@@ -19,19 +19,17 @@ This module loads only NumPy, so that serving processes can use it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from textmill.encode.config import LongText, WindowPool
 from textmill.encode.padding import Encoded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from textmill.core.types import Scores
-
-LongText: TypeAlias = Literal["head", "tail", "head-tail", "windows"]
-WindowPool: TypeAlias = Literal["mean", "max"]
 
 
 class Cut(NamedTuple):

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from textmill.core.config import Config
 from textmill.core.errors import ModelError
-from textmill.encode.long_text import LongText, WindowPool
+from textmill.encode.config import LongText, WindowPool
 from textmill.encode.padding import PadSide
 
 _OFFSET_TYPES = frozenset(

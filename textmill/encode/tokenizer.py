@@ -28,7 +28,8 @@ from textmill.core.config import parse_config
 from textmill.core.errors import DataError, ModelError
 from textmill.core.files import write_atomic, write_json
 from textmill.core.types import Text
-from textmill.encode.long_text import Cut, LongText, WindowPool, cut_long
+from textmill.encode.config import LongText, WindowPool
+from textmill.encode.long_text import Cut, cut_long
 from textmill.encode.padding import Encoded, PadSide
 from textmill.encode.settings import (
     TokenizerSettings,
