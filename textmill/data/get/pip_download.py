@@ -13,13 +13,16 @@ from textmill.data.get.tool import run_tool
 _COMMON = ("--no-deps", "--disable-pip-version-check", "--no-input", "--quiet")
 
 
-def pip_download(requirement: str, form: Literal["sdist", "wheel"], folder: Path) -> Path:
+def pip_download(
+    requirement: str, form: Literal["sdist", "wheel"], folder: Path, platform: str | None = None
+) -> Path:
     """Fetch one package into an empty folder and return its file.
 
     Args:
         requirement: name and exact version, `name==1.2.3`.
         form: the source package (tar.gz) or the built one.
         folder: where pip puts it.
+        platform: of which platform a wheel is wanted; None for this one.
 
     Raises:
         DataError: pip is not there or cannot reach its registry.
@@ -30,7 +33,9 @@ def pip_download(requirement: str, form: Literal["sdist", "wheel"], folder: Path
             got=f"{sys.executable} without pip",
             fix="Run: python -m ensurepip",
         )
-    chosen = ("--no-binary", ":all:") if form == "sdist" else ("--only-binary", ":all:")
+    chosen: tuple[str, ...] = ("--no-binary", ":all:") if form == "sdist" else ("--only-binary", ":all:")
+    if platform is not None:
+        chosen = (*chosen, "--platform", platform)
     # pip asks a source package for its metadata, which needs setuptools. The environment's own
     # is quickest; where there is none, pip fetches one into an isolated environment.
     ways: list[tuple[str, ...]] = [()]
