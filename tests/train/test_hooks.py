@@ -5,7 +5,17 @@ from textmill.train.hooks import Evaluated, EventLog, StepDone, cut_events, read
 
 def step_done(step):
     return StepDone(
-        step=step, epoch=1, loss=0.5, lr=1e-5, grad_norm=1.0, rows=8, tokens=80, cells=100, seconds=0.1
+        step=step,
+        epoch=1,
+        loss=0.5,
+        lr=1e-5,
+        grad_norm=1.0,
+        encoder_norm=0.6,
+        head_norm=0.8,
+        rows=8,
+        tokens=80,
+        cells=100,
+        seconds=0.1,
     )
 
 

@@ -62,6 +62,8 @@ class Checkpoint:
     """What must not change when the run goes on (`train/identity.py`)."""
     feed: dict[str, Any]
     """The feed's own state (`train/feed.py`)."""
+    guard: dict[str, Any] | None
+    """The guard's state; None: nobody watched."""
 
     def restore(self, classifier: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device) -> None:
         """Put weights, optimizer moments and random states back."""
@@ -86,8 +88,19 @@ def save_checkpoint(
     identity: dict[str, Any],
     keep: int,
     feed: dict[str, Any] | None = None,
+    guard: dict[str, Any] | None = None,
 ) -> Path:
     """Write a checkpoint and remove all but the newest `keep`.
+
+    Args:
+        run_dir: the run's folder.
+        classifier: its weights and buffers.
+        optimizer: its moments.
+        counters: where the training stands.
+        identity: what must not change.
+        keep: how many checkpoints stay.
+        feed: the feed's own state; None is an empty one.
+        guard: the guard's state.
 
     Raises:
         StoreError: the disk is full or forbidden; earlier checkpoints are still there.
@@ -102,7 +115,10 @@ def save_checkpoint(
             staged.mkdir(parents=True)
             _write_tensors(staged / _MODEL, dict(classifier.state_dict()))
             _write_tensors(staged / _TRAINING, _training_tensors(optimizer))
-            _write_manifest(staged, counters, identity, feed or {})
+            _write_manifest(
+                staged,
+                {"counters": asdict(counters), "identity": identity, "feed": feed or {}, "guard": guard},
+            )
             fsync_tree(staged)
         except BaseException:
             shutil.rmtree(staged, ignore_errors=True)
@@ -124,7 +140,7 @@ def newest_checkpoint(run_dir: Path) -> Checkpoint | None:
             manifest = json.loads((folder / _MANIFEST).read_text())
             table = manifest["counters"]
             counters = Counters(**{**table, "best": Best(**table["best"])})
-            return Checkpoint(folder, counters, manifest["identity"], manifest["feed"])
+            return Checkpoint(folder, counters, manifest["identity"], manifest["feed"], manifest.get("guard"))
         log.warning("%s is damaged (%s); the one before it is used", folder, fault)
     return None
 
@@ -157,13 +173,8 @@ def _training_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tenso
     return tensors
 
 
-def _write_manifest(folder: Path, counters: Counters, identity: dict[str, Any], feed: dict[str, Any]) -> None:
-    manifest = {
-        "counters": asdict(counters),
-        "identity": identity,
-        "feed": feed,
-        "sha256": {name: sha256_file(folder / name) for name in (_MODEL, _TRAINING)},
-    }
+def _write_manifest(folder: Path, facts: dict[str, Any]) -> None:
+    manifest = {**facts, "sha256": {name: sha256_file(folder / name) for name in (_MODEL, _TRAINING)}}
     write_json(folder / _MANIFEST, manifest)
     mode = (folder / _MANIFEST).stat().st_mode
     for name in (_MODEL, _TRAINING):

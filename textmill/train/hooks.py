@@ -1,7 +1,7 @@
 """What follows a training: the event log, the bar, TensorBoard.
 
-Promises: `events.jsonl` holds one JSON line a step and one an evaluation, in order and each once,
-also after a resume: it is cut to the checkpoint's step before training goes on.
+Promises: `events.jsonl` holds one JSON line a step, one an evaluation and one a change of the guard's
+verdict, in order and each once, also after a resume: it is cut to the checkpoint's step before training goes on.
 What is not covered: decisions. A hook watches; `best.py`, `guard.py` and `loop.py` decide.
 """
 
@@ -12,11 +12,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from textmill.core.errors import MissingExtra, missing_extra
 from textmill.core.files import disk_faults, write_atomic
 from textmill.core.progress import Task
+from textmill.train.guard.verdict import Verdict
 
 EVENTS = "events.jsonl"
 
@@ -34,6 +35,10 @@ class StepDone:
     lr: float
     grad_norm: float
     """Before clipping."""
+    encoder_norm: float
+    """The encoder's part of it."""
+    head_norm: float
+    """The part of all other weights."""
     rows: int
     tokens: int
     """Without padding."""
@@ -90,6 +95,10 @@ class EventLog:
         """Write a line with `"event": "evaluation"`."""
         self._write("evaluation", event)
 
+    def on_verdict(self, verdict: Verdict) -> None:
+        """Write a line with `"event": "verdict"`."""
+        self._append({"event": "verdict", **verdict.as_json()})
+
     def sync(self) -> None:
         """Put all lines on the disk."""
         with disk_faults(self._path):
@@ -100,7 +109,10 @@ class EventLog:
         os.close(self._handle)
 
     def _write(self, kind: str, event: StepDone | Evaluated) -> None:
-        line = json.dumps({"event": kind, **dataclasses.asdict(event)}, allow_nan=False) + "\n"
+        self._append({"event": kind, **dataclasses.asdict(event)})
+
+    def _append(self, event: dict[str, Any]) -> None:
+        line = json.dumps(event, allow_nan=False) + "\n"
         with disk_faults(self._path):
             os.write(self._handle, line.encode())
 

@@ -5,7 +5,7 @@ on with the very next step as if nothing had happened; the best state by the val
 kept; a run never ends well without a step.
 When a finished run gets more epochs, the learning rate follows the schedule of the longer run from
 the next step on. More epochs than before cannot change the steps already made.
-What is not covered: several processes (`parallel/`), cures for a stuck loss (`rescue.py`, later).
+What is not covered: several processes (`parallel/`), cures for a stuck loss (`rescue.py`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,14 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from textmill.core.errors import DataError, ModelError, TrainingGaveUp
 from textmill.core.progress import SILENT, Progress
 from textmill.core.seeds import stream_seed
-from textmill.core.types import Batch
 from textmill.data.prepare import Splits
 from textmill.encode.tokenizer import Tokenizer
 from textmill.model import files
@@ -38,36 +35,20 @@ from textmill.train.checkpoint import Checkpoint, Counters, save_checkpoint
 from textmill.train.config import TrainConfig
 from textmill.train.device import Hardware, choose_hardware
 from textmill.train.feed import Feed, RowFeed, look_ahead
-from textmill.train.guard.finite import check_finite
+from textmill.train.guard.guard import Guard
+from textmill.train.guard.verdict import Verdict
 from textmill.train.hooks import EVENTS, Evaluated, EventLog, Hook, ProgressHook, StepDone, TensorBoardHook
 from textmill.train.identity import check_same_settings, identify
 from textmill.train.loss import Loss, build_loss
-from textmill.train.optim import build_optimizer, lr_share, set_lr
+from textmill.train.optim import build_optimizer
 from textmill.train.probe import choose_max_tokens
 from textmill.train.result import TrainResult
 from textmill.train.resume import begin_or_resume, cut_back, is_complete
-from textmill.train.rows import EncodedRows, encode_rows, logits_of
+from textmill.train.rows import EncodedRows, encode_rows
+from textmill.train.step import Parts, make_step
 from textmill.train.validate import validate
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What one run trains with; only `counters` in `_train_steps` and the feed change."""
-
-    classifier: Classifier
-    tokenizer: Tokenizer
-    optimizer: torch.optim.Optimizer
-    loss: Loss
-    feed: Feed
-    valid: EncodedRows
-    config: TrainConfig
-    hardware: Hardware
-    run_dir: Path
-    identity: dict[str, Any]
-    num_steps: int
-    """Steps of all epochs together, which the schedule spans."""
 
 
 def train(
@@ -106,7 +87,8 @@ def train(
     hardware = choose_hardware(config)
     with hardware.claimed():
         classifier.to(hardware.device).train()
-        rows = encode_rows(splits.train, tokenizer, splits.labels)
+        is_multilabel = classifier.decision.is_multilabel
+        rows = encode_rows(splits.train, tokenizer, splits.labels, is_multilabel=is_multilabel)
         max_tokens = (
             int(found.identity["max_tokens"])
             if found
@@ -121,8 +103,8 @@ def train(
             classifier,
             tokenizer,
             RowFeed(rows, plan, config.accumulate),
-            encode_rows(splits.valid, tokenizer, splits.labels),
-            build_loss(config, rows.class_index.numpy(), len(splits.labels)),
+            encode_rows(splits.valid, tokenizer, splits.labels, is_multilabel=is_multilabel),
+            build_loss(config, rows.targets.numpy(), len(splits.labels)),
             config,
             run_dir,
             hardware=hardware,
@@ -144,6 +126,7 @@ def train_feed(
     *,
     hardware: Hardware,
     identity: dict[str, Any],
+    guard: Guard | None = None,
     found: Checkpoint | None = None,
     progress: Progress = SILENT,
     hooks: Sequence[Hook] = (),
@@ -160,6 +143,7 @@ def train_feed(
         run_dir: as in `train`.
         hardware: where.
         identity: what must not change when the run goes on, kept in checkpoints.
+        guard: watches the steps; an alarm of it ends the training.
         found: the checkpoint to go on from, out of `begin_or_resume`; its data are checked there,
             its settings here.
         progress: who watches.
@@ -168,7 +152,7 @@ def train_feed(
     Raises:
         DataError: a feed without steps.
         ProjectError: a resume with other settings.
-        TrainingGaveUp: as in `train`.
+        TrainingGaveUp: as in `train`; `guard.verdict()` tells the diagnosis.
     """
     with hardware.claimed():
         torch.manual_seed(stream_seed(config.seed, "dropout"))
@@ -184,6 +168,7 @@ def train_feed(
             hardware=hardware,
             run_dir=run_dir,
             identity=identity,
+            guard=guard,
             num_steps=feed.num_steps(config.epochs),
         )
         assert parts.num_steps > 0, "a plan without batches"
@@ -193,11 +178,14 @@ def train_feed(
             cut_back(run_dir, found, progress)
             found.restore(classifier, parts.optimizer, hardware.device)
             feed.restore(found.feed)
+            if guard is not None and found.guard is not None:
+                guard.restore(found.guard)
         first_step = counters.step
         _watch_steps(parts, counters, progress, hooks)
         if counters.best.step != counters.step:
             kept, _ = files.load(run_dir / best_states.FOLDER)
             classifier.load_state_dict(kept.state_dict())
+        classifier.decision = files.read_decision(run_dir / best_states.FOLDER)
         classifier.eval()
     result = _result(parts, counters, first_step)
     result.save()
@@ -227,9 +215,18 @@ def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: S
         for step in look_ahead(parts.feed.steps(counters.epoch, counters.position)):
             is_begun = True
             begin = time.perf_counter()
-            done = _make_step(parts, step.batches, counters, step.seconds)
+            try:
+                done, verdict = make_step(parts, step.batches, counters, step.seconds)
+            except TrainingGaveUp:
+                if parts.guard is not None:
+                    events.on_verdict(parts.guard.verdict())
+                raise
             for watcher in watchers:
                 watcher.on_step(done)
+            if verdict is not None:
+                events.on_verdict(verdict)
+                if verdict.is_alarm:
+                    raise _gave_up(parts, counters, verdict)
             _count(counters, done, step.is_last, step.seconds + time.perf_counter() - begin)
 
             is_new_best = False
@@ -253,44 +250,12 @@ def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: S
             )
 
 
-def _make_step(parts: Parts, step: Sequence[Batch], counters: Counters, drawn_s: float) -> StepDone:
-    """Forward, backward and one move of the optimizer over the batches of a step."""
-    begin = time.perf_counter()
-    device = parts.hardware.device
-    lr = parts.config.lr * lr_share(counters.step, parts.num_steps, parts.config)
-    set_lr(parts.optimizer, lr)
-    parts.optimizer.zero_grad(set_to_none=True)
-    num_rows = sum(len(batch.lengths) for batch in step)
-    total = torch.zeros((), device=device)
-    row_losses: list[torch.Tensor] = []
-    for batch in step:
-        assert batch.labels is not None
-        with parts.hardware.autocast():
-            logits = logits_of(parts.classifier, batch, device)  # (B, C)
-        labels = batch.labels.to(device, non_blocking=True)
-        per_row = parts.loss.per_row(logits, labels)  # (B,)
-        part = parts.loss.weigh(per_row, labels).sum() / num_rows
-        part.backward()
-        total += part.detach()
-        row_losses.append(per_row.detach())
-    norm = torch.nn.utils.clip_grad_norm_(parts.classifier.parameters(), parts.config.clip_norm)
-    # The only wait for the device in a step.
-    loss, grad_norm, *per_row_losses = torch.cat([torch.stack([total, norm]), *row_losses]).tolist()
-    kept = parts.run_dir / best_states.FOLDER if counters.best.step else None
-    check_finite(loss, grad_norm, counters.step + 1, lr, kept)
-    parts.optimizer.step()
-    ids = [row_id for batch in step for row_id in batch.ids]
-    parts.feed.observe(ids, np.array(per_row_losses, dtype=np.float32))
-    return StepDone(
-        step=counters.step + 1,
-        epoch=counters.epoch + 1,
-        loss=loss,
-        lr=lr,
-        grad_norm=grad_norm,
-        rows=num_rows,
-        tokens=sum(int(batch.lengths.sum()) for batch in step),
-        cells=sum(batch.input_ids.numel() for batch in step),
-        seconds=drawn_s + time.perf_counter() - begin,
+def _gave_up(parts: Parts, counters: Counters, verdict: Verdict) -> TrainingGaveUp:
+    kept = f"The best state so far is in {parts.run_dir / best_states.FOLDER}. " if counters.best.step else ""
+    return TrainingGaveUp(
+        "A training must leave the constant answer behind",
+        got=f"{verdict.kind} at step {verdict.step}: {verdict.sentence.rstrip('.')}",
+        fix=f"{kept}Lower train.lr, or let [rescue] try the cures.",
     )
 
 
@@ -303,6 +268,7 @@ def _save(parts: Parts, counters: Counters) -> None:
         parts.identity,
         parts.config.keep_checkpoints,
         feed=parts.feed.state(),
+        guard=None if parts.guard is None else parts.guard.state(),
     )
 
 
@@ -334,6 +300,7 @@ def _evaluate(parts: Parts, counters: Counters, done: StepDone, watchers: Sequen
         )
     counters.best = counters.best.after(done.step, done.epoch, found.value(config.metric), config.metric)
     is_best = counters.best.step == done.step
+    parts.classifier.decision = found.decision
     if is_best:
         best_states.save_best(parts.run_dir, parts.classifier, parts.tokenizer)
     event = Evaluated(
@@ -377,7 +344,7 @@ def _check_input(classifier: Classifier, splits: Splits) -> None:
             got="a training split without rows",
             fix="`textmill check` shows where rows were lost.",
         )
-    if len(splits.labels) < 2:
+    if len(splits.labels) < 2 and not classifier.decision.is_multilabel:
         raise DataError(
             "There must be at least two classes",
             got=f"{list(splits.labels)}",

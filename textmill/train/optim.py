@@ -13,6 +13,7 @@ import math
 import torch
 from torch import nn
 
+from textmill.model.classifier import Classifier
 from textmill.train.config import TrainConfig
 
 
@@ -53,6 +54,27 @@ def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
     """Use `lr` for the next step."""
     for group in optimizer.param_groups:
         group["lr"] = lr
+
+
+def clip_gradient(classifier: Classifier, max_norm: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Shorten the whole gradient to at most `max_norm`, in one pass over it.
+
+    Returns:
+        The length of the encoder's part and of the rest's (the head's) before that, on the device. They
+        tell a dead encoder from a dead head; the root of their squares' sum is the whole length.
+    """
+    parts = split_parameters(classifier)
+    lengths = [torch.nn.utils.get_total_norm([p.grad for p in part if p.grad is not None]) for part in parts]
+    encoder, head = (length.to(next(classifier.parameters()).device) for length in lengths)
+    torch.nn.utils.clip_grads_with_norm_([*parts[0], *parts[1]], max_norm, torch.hypot(encoder, head))
+    return encoder, head
+
+
+def split_parameters(classifier: Classifier) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """Return the encoder's parameters and all others."""
+    encoder = list(classifier.encoder.parameters())
+    known = {id(parameter) for parameter in encoder}
+    return encoder, [parameter for parameter in classifier.parameters() if id(parameter) not in known]
 
 
 def _decay_groups(classifier: nn.Module, weight_decay: float) -> list[dict[str, object]]:
