@@ -1,42 +1,34 @@
 from __future__ import annotations
 
-import pytest
+import numpy as np
 
-from textmill.core.errors import DataError
-from textmill.core.types import Example
-from textmill.data.duplicates import drop_duplicates, drop_leaks, find_conflicts, settle_conflicts
+from textmill.data.duplicates import leaking, repeated, torn
+from textmill.data.text_hash import hash_texts
 
-ROWS = [
-    Example("1", "one", ("a",)),
-    Example("2", "two", ("a",)),
-    Example("3", "one", ("a",)),
-    Example("4", "one", ("b",)),
-    Example("5", ("left", "right"), ("a",)),
-    Example("6", ("left", "right"), ("a",)),
-]
+ROWS = [("one", 0), ("two", 0), ("one", 0), ("one", 1), (("left", "right"), 0), (("left", "right"), 0)]
+HASHES = hash_texts([text for text, _ in ROWS])  # type: ignore[misc]
+CODES = np.array([code for _, code in ROWS], np.int32)
 
 
-def ids(examples: list[Example]) -> list[str]:
-    return [example.id for example in examples]
-
-
-def test_the_first_of_equal_rows_stays() -> None:
-    kept = drop_duplicates(ROWS)
-    assert (ids(kept.examples), ids(kept.dropped)) == (["1", "2", "4", "5"], ["3", "6"])
+def test_all_but_the_first_of_equal_rows_repeat() -> None:
+    assert repeated(HASHES, CODES).tolist() == [2, 5]
 
 
 def test_conflicts_are_found_whatever_their_place() -> None:
-    assert [ids(group) for group in find_conflicts(ROWS)] == [["1", "3", "4"]]
+    assert [group.tolist() for group in torn(HASHES, CODES)] == [[0, 2, 3]]
 
 
-def test_each_policy_does_what_it_says() -> None:
-    assert ids(settle_conflicts(ROWS, "drop").examples) == ["2", "5", "6"]
-    assert settle_conflicts(ROWS, "keep").examples == ROWS
-    with pytest.raises(DataError, match="'one' as 'a' in 1"):
-        settle_conflicts(ROWS, "fail")
-    assert settle_conflicts(ROWS[:3], "fail").examples == ROWS[:3]
+def test_conflicts_come_in_order_of_first_appearance() -> None:
+    texts = [f"text {number}" for number in range(200)]
+    hashes = hash_texts([*texts, *texts[::-1]])
+    codes = np.repeat(np.array([0, 1], np.int32), 200)
+    assert [group.tolist() for group in torn(hashes, codes)] == [[row, 399 - row] for row in range(200)]
 
 
 def test_a_text_on_another_side_leaks_whatever_its_label() -> None:
-    kept = drop_leaks(ROWS, [Example("t", "one", ("c",))])
-    assert ids(kept.dropped) == ["1", "3", "4"]
+    assert np.flatnonzero(leaking(HASHES, hash_texts(["one"]))).tolist() == [0, 2, 3]
+
+
+def test_rows_without_company_have_neither() -> None:
+    assert not len(repeated(HASHES[:2], CODES[:2]))
+    assert torn(HASHES[:0], CODES[:0]) == []

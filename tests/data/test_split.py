@@ -1,13 +1,24 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
-from textmill.data.split import position, split_sides
+from textmill.data.split import SIDES, Side, position
+from textmill.data.split import split_sides as split_hashes
+from textmill.data.text_hash import hash_texts
 
 TEXTS = [f"text number {number}" for number in range(4_000)]
 LABELS = ["a" if number % 4 else "b" for number in range(4_000)]
+
+
+def split_sides(texts: Sequence[str], labels: Sequence[str], valid: float, test: float) -> list[Side]:
+    names = sorted(set(labels))
+    codes = np.array([names.index(label) for label in labels], np.int32)
+    sides = split_hashes(hash_texts(texts), codes, [(name,) for name in names], valid, test)
+    return [SIDES[side] for side in sides.tolist()]
 
 
 def test_shares_hold_for_each_class() -> None:

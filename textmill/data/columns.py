@@ -6,6 +6,7 @@ Promises: what cannot be meant as text or as a class is refused with file and ro
 from __future__ import annotations
 
 import math
+from typing import NoReturn
 
 from textmill.core.errors import DataError
 from textmill.data.clean import join_surrogates
@@ -20,7 +21,8 @@ def row_ids(rows: Rows, column: str | None, prefix: str = "") -> list[str]:
         DataError: there is no such column, a row without an id, or two rows with one.
     """
     if column is None:
-        return [prefix + rows.origin(index) for index in range(len(rows))]
+        before = {file: join_surrogates(f"{prefix}{file}:") for file in set(rows.files)}
+        return [f"{before[file]}{number}" for file, number in zip(rows.files, rows.row_number, strict=True)]
     first: dict[str, int] = {}
     for index, value in enumerate(rows.column(column, "data.id")):
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
@@ -31,22 +33,34 @@ def row_ids(rows: Rows, column: str | None, prefix: str = "") -> list[str]:
             )
         earlier = first.setdefault(join_surrogates(str(value)), index)
         if earlier != index:
-            raise DataError(
-                "Each row must have its own id",
-                got=f"{str(value)!r} twice, in {rows.origin(earlier)} and {rows.origin(index)}",
-                fix="Make the ids unique, or leave data.id out.",
-            )
+            refuse_repeated_id(str(value), rows.origin(earlier), rows.origin(index))
     return list(first)
 
 
-def texts_of(rows: Rows, column: str) -> list[str | None]:
+def refuse_repeated_id(row_id: str, earlier: str, later: str) -> NoReturn:
+    """Raise since two rows have one id.
+
+    Raises:
+        DataError: always; it names both places.
+    """
+    raise DataError(
+        "Each row must have its own id",
+        got=f"{row_id!r} twice, in {earlier} and {later}",
+        fix="Make the ids unique, or leave data.id out.",
+    )
+
+
+def texts_of(rows: Rows, column: str, key: str = "data.text") -> list[str | None]:
     """Return the text of each row, None where there is none.
 
     Raises:
         DataError: there is no such column, or a value that is no text.
     """
+    values = rows.column(column, key)
+    if set(map(type, values)) == {str}:
+        return values
     texts: list[str | None] = []
-    for index, value in enumerate(rows.column(column, "data.text")):
+    for index, value in enumerate(values):
         if value is None or (isinstance(value, float) and math.isnan(value)):
             texts.append(None)
         elif isinstance(value, str):
@@ -54,7 +68,7 @@ def texts_of(rows: Rows, column: str) -> list[str | None]:
         else:
             kind = "a number" if isinstance(value, int | float) else f"a value of type {type(value).__name__}"
             raise DataError(
-                f"The column {column!r} (data.text) must hold text",
+                f"The column {column!r} ({key}) must hold text",
                 got=f"{kind}, {shorten(value)}, in {rows.origin(index)}",
                 fix=f"Name the column with the text; there are: {', '.join(sorted(rows.columns))}.",
             )
@@ -78,5 +92,5 @@ def label_name(value: object, rows: Rows, index: int) -> str | None:
     raise DataError(
         "A label must be a name or a whole number",
         got=f"{shorten(value)} in {rows.origin(index)}",
-        fix="Check data.label; one class a row is expected.",
+        fix="Check data.label; several classes a row need task = \"multilabel\".",
     )

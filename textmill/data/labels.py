@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u200e\u200f\u2060\ufeff]")
@@ -32,8 +32,8 @@ def tidy_label(label: str) -> str:
     return " ".join(_INVISIBLE.sub("", unicodedata.normalize("NFC", label)).split())
 
 
-def survey_labels(spellings: Sequence[str]) -> LabelNames:
-    """Return what was merged and what looks alike among all labels of a data set."""
+def survey_labels(spellings: Iterable[str] | Mapping[str, int]) -> LabelNames:
+    """Return what was merged and what looks alike among all labels of a data set, one by one or counted."""
     counts = Counter(spellings)
     by_name: dict[str, dict[str, int]] = {}
     by_look: dict[str, dict[str, int]] = {}

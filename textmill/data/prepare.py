@@ -1,97 +1,142 @@
-"""From the project's `[data]` table to three lists of examples, with every row accounted for.
+"""From the project's `[data]` table to three sequences of examples, with every row accounted for.
 
 Promises: the order is read, clean, missing, duplicates, conflicts, split, leakage; each row that
 does not come through is counted with its reason; the same files and settings give the same splits
-and the same fingerprint everywhere.
+and the same fingerprint everywhere. Texts go straight to Arrow, in the project's cache or in memory;
+what is kept of a row while the splits are made is 20 bytes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from textmill.core.errors import DataError
 from textmill.core.progress import SILENT, Progress
 from textmill.core.seeds import stream_seed
-from textmill.core.types import Example
-from textmill.data.clean import clean_texts
-from textmill.data.columns import label_name, row_ids, texts_of
+from textmill.core.types import Example, Task
+from textmill.data.build_once import build_once
 from textmill.data.config import DataConfig
-from textmill.data.duplicates import drop_duplicates, drop_leaks, find_conflicts, settle_conflicts, shorten
-from textmill.data.fingerprint import print_side, print_splits
-from textmill.data.labels import survey_labels, tidy_label
-from textmill.data.read import Rows, read_rows
-from textmill.data.report import NUM_LISTED, DataReport, Left, SourceReport, listed
+from textmill.data.duplicates import leaking, repeated, shorten, torn
+from textmill.data.find_files import SourceFile, find_files, place_of
+from textmill.data.fingerprint import print_rows, print_splits
+from textmill.data.labels import survey_labels
+from textmill.data.mapped import MappedExamples
+from textmill.data.mapped_cache import data_key, keep_sides, open_sides
+from textmill.data.mapped_scan import LabelCodes, Scan, scan_source
+from textmill.data.mapped_write import ShardWriter
+from textmill.data.read_chunks import HUB, read_chunks
+from textmill.data.report import NUM_LISTED, DataReport, Left, SourceReport
+from textmill.data.rows import Rows
 from textmill.data.split import SIDES, Side, split_sides
+from textmill.data.text_hash import hash_label_sets
 
 
 @dataclass(frozen=True)
 class Splits:
     """Examples by side, the class names, and how they came to be."""
 
-    train: list[Example]
-    valid: list[Example]
-    test: list[Example]
+    train: Sequence[Example]
+    valid: Sequence[Example]
+    test: Sequence[Example]
     labels: tuple[str, ...]
     """Class names, sorted."""
     report: DataReport
     fingerprint: str
     """SHA-256 over ids, texts and labels by side and in order."""
+    task: Task = "classification"
+    """What the rows are for: `Example.labels` and `Example.text` follow from it."""
 
 
-def prepare(config: DataConfig, base: Path, progress: Progress = SILENT) -> Splits:
+def prepare(
+    config: DataConfig,
+    base: Path,
+    progress: Progress = SILENT,
+    *,
+    cache: Path | None = None,
+    task: Task = "classification",
+) -> Splits:
     """Read, clean and split the data of a project.
 
     Args:
         config: the `[data]` table.
         base: the folder of the project file.
         progress: is told what was guessed, merged and dropped.
+        cache: where the rows are kept for the next time, memory-mapped; None keeps them in memory.
+        task: says how the label column is read, and whether there are two texts.
 
     Raises:
         DataError: a missing file, column or class, a value that is no text, a row that cannot be read.
+        StoreError: the cache's disk is full or forbidden.
     """
-    splits = survey(config, base, progress)
+    splits = survey(config, base, progress, cache=cache, task=task)
     refuse_untrainable(splits)
     return splits
 
 
-def survey(config: DataConfig, base: Path, progress: Progress = SILENT) -> Splits:
+def survey(
+    config: DataConfig,
+    base: Path,
+    progress: Progress = SILENT,
+    *,
+    cache: Path | None = None,
+    task: Task = "classification",
+) -> Splits:
     """Do what `prepare` does, also for data that nothing can be trained on (one class only).
 
     Raises:
         DataError: a missing file or column, a value that is no text, a row that cannot be read.
+        StoreError: the cache's disk is full or forbidden.
     """
-    paths: dict[Side, str | None] = {"train": config.train, "valid": config.valid, "test": config.test}
-    loaded: dict[Side, _Source] = {}
+    sources = {side: _open_source(path, base, config) for side, path in _paths(config).items()}
+    if cache is None or any(source.files is None for source in sources.values()):
+        return _as_splits(*_split_sources(config, sources, progress, None, task), task)
+
+    def build(folder: Path) -> dict[str, Any]:
+        return keep_sides(folder, *_split_sources(config, sources, progress, folder, task))
+
+    files = {side: source.files or [] for side, source in sources.items()}
+    folder, manifest = build_once(cache, "data", data_key(files, config, task), build, progress=progress)
+    return _as_splits(*open_sides(folder, manifest, config), task)
+
+
+def _split_sources(
+    config: DataConfig, sources: Mapping[Side, _Source], progress: Progress, folder: Path | None, task: Task
+) -> tuple[dict[Side, MappedExamples], DataReport]:
+    """Read, clean and split; the rows go to Arrow files in `folder`, or stay in memory."""
+    codes = LabelCodes(is_multilabel=task == "multilabel")
+    scans: dict[Side, Scan] = {}
+    reports: dict[str, SourceReport] = {}
+    usable: dict[Side, npt.NDArray[np.int64]] = {}
     taken: set[str] = set()
-    for side, path in paths.items():
-        if path is None:
-            continue
-        rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
+    for side, source in sources.items():
         # Files of one name in two folders must not give two rows one id.
-        ids = row_ids(rows, config.id, prefix="" if taken.isdisjoint(rows.files) else f"{side}/")
-        taken.update(rows.files)
-        loaded[side] = _account(path, rows, ids, config)
-        _say_dropped(side, loaded[side].report, config, progress)
-    names = survey_labels([spelling for source in loaded.values() for spelling in source.spellings])
-    sides = _split(loaded["train"].examples, config)
-    sides.update({side: source.examples for side, source in loaded.items() if side != "train"})
-    leakage = _stop_leaks(sides, progress)
-    labels = tuple(sorted({example.labels[0] for rows in sides.values() for example in rows}))
-    fingerprints = {side: print_side(rows) for side, rows in sides.items()}
-    report = DataReport(
-        sources={side: source.report for side, source in loaded.items()},
-        labels=names,
-        sides={side: _count(rows, labels) for side, rows in sides.items()},
-        leakage=leakage,
-        fingerprints=fingerprints,
-    )
+        prefix = "" if taken.isdisjoint(source.names) else f"{side}/"
+        taken |= source.names
+        writer = ShardWriter(folder, side, has_pairs=config.text_pair is not None)
+        try:
+            scan = scan_source(source.path, source.pieces, config, codes, writer, prefix, progress)
+        finally:
+            writer.abandon()
+        scans[side] = scan
+        usable[side], reports[side] = _settle(scan, config, codes)
+        _say_dropped(side, reports[side], config, progress)
+    names = survey_labels(sum((scan.spellings for scan in scans.values()), Counter[str]()))
+    rows = _split(scans["train"], usable["train"], codes, config)
+    rows.update({side: found for side, found in usable.items() if side != "train"})
+    leakage = _stop_leaks(scans, rows, progress)
+    sides = _as_sides(scans, rows, codes)
     for name, found in names.merged.items():
         if len(found) > 1:
             progress.say(f"labels that differ only by blanks are one class {name!r}: {found!r}")
-    return Splits(sides["train"], sides["valid"], sides["test"], labels, report, print_splits(fingerprints))
+    prints = {side: examples.print for side, examples in sides.items()}
+    return sides, DataReport(reports, names, _count(sides), leakage, prints)
 
 
 def refuse_untrainable(splits: Splits) -> None:
@@ -100,10 +145,10 @@ def refuse_untrainable(splits: Splits) -> None:
     Raises:
         DataError: fewer than two classes, a class without training rows, or a side without rows.
     """
-    if len(splits.labels) < 2:
+    if len(splits.labels) < (1 if splits.task == "multilabel" else 2):
         only = f"only {splits.labels[0]!r}" if splits.labels else "none"
         raise DataError(
-            "There must be at least two classes",
+            "There must be a class" if splits.task == "multilabel" else "There must be at least two classes",
             got=f"{only} in {len(splits.train)} rows",
             fix="Check data.label; `textmill check` shows the classes.",
         )
@@ -162,72 +207,141 @@ def subsample(examples: Sequence[Example], share: float, seed: int) -> list[Exam
 
 @dataclass(frozen=True)
 class _Source:
-    examples: list[Example]
-    spellings: list[str]
-    report: SourceReport
+    path: str
+    """As in the project file."""
+    files: list[SourceFile] | None
+    """None for what comes through the `datasets` library."""
+    pieces: Callable[[Progress], Iterator[Rows]]
+    """Begins to read the rows; the progress is told what is guessed on the way."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the ids of its rows may begin with."""
+        return frozenset([self.path] if self.files is None else [file.name for file in self.files])
 
 
-def _account(path: str, rows: Rows, ids: Sequence[str], config: DataConfig) -> _Source:
-    """Clean the rows of one source, drop those that cannot be used, and count each reason."""
-    texts = texts_of(rows, config.text)
-    spellings = [
-        label_name(value, rows, index) for index, value in enumerate(rows.column(config.label, "data.label"))
-    ]
-    counts: Counter[str] = Counter()
-    cleaned = list(clean_texts((text or "" for text in texts), config.clean, counts))
-    no_text = [ids[i] for i, text in enumerate(cleaned) if not text.strip()]
-    labels = [None if spelling is None else tidy_label(spelling) or None for spelling in spellings]
-    no_label = [ids[i] for i, label in enumerate(labels) if label is None]
-    examples = [
-        Example(row_id, text, (label,))
-        for row_id, text, label in zip(ids, cleaned, labels, strict=True)
-        if text.strip() and label is not None
-    ]
-    unique = drop_duplicates(examples)
-    torn = [row.id for group in find_conflicts(unique.examples) for row in group]
-    settled = settle_conflicts(unique.examples, config.on_conflict)
+def _paths(config: DataConfig) -> dict[Side, str]:
+    paths: dict[Side, str | None] = {"train": config.train, "valid": config.valid, "test": config.test}
+    return {side: path for side, path in paths.items() if path is not None}
+
+
+def _open_source(path: str, base: Path, config: DataConfig) -> _Source:
+    def pieces(listener: Progress) -> Iterator[Rows]:
+        found = read_chunks(
+            path, base, separator=config.separator, encoding=config.encoding, progress=listener
+        )
+        return (chunk.rows for chunk in found)
+
+    is_plain = not path.startswith(HUB) and not (place_of(path, base) / "dataset_info.json").exists()
+    return _Source(path, find_files(path, base) if is_plain else None, pieces)
+
+
+def _settle(scan: Scan, config: DataConfig, codes: LabelCodes) -> tuple[npt.NDArray[np.int64], SourceReport]:
+    """Return the rows of a source without duplicates and conflicts, and the account of all its rows."""
+    twice = repeated(scan.hashes, scan.codes)
+    is_kept = np.ones(len(scan.hashes), bool)
+    is_kept[twice] = False
+    rows = np.flatnonzero(is_kept)
+    groups = [rows[group] for group in torn(scan.hashes[rows], scan.codes[rows])]
+    if groups and config.on_conflict == "fail":
+        _refuse_conflict(scan, groups, codes)
+    in_conflict = np.concatenate([np.zeros(0, np.int64), *groups])
+    if config.on_conflict == "drop":
+        is_kept[in_conflict] = False
     report = SourceReport(
-        path=path,
-        rows=len(rows),
-        columns=tuple(rows.columns),
-        notes=rows.notes,
-        cleaned=dict(counts),
-        missing_text=listed(no_text),
-        missing_label=listed(no_label),
-        duplicates=listed([row.id for row in unique.dropped]),
-        conflicts=listed(torn),
+        path=scan.path,
+        rows=scan.rows,
+        columns=scan.columns,
+        notes=scan.notes,
+        cleaned=scan.cleaned,
+        missing_text=scan.missing_text,
+        missing_label=scan.missing_label,
+        duplicates=_listed(scan, twice),
+        conflicts=_listed(scan, in_conflict),
     )
-    return _Source(settled.examples, [s for s in spellings if s is not None and tidy_label(s)], report)
+    return np.flatnonzero(is_kept), report
 
 
-def _split(examples: Sequence[Example], config: DataConfig) -> dict[Side, list[Example]]:
-    sides = split_sides(
-        [str(example.text) for example in examples],
-        [example.labels[0] for example in examples],
+def _refuse_conflict(scan: Scan, groups: Sequence[npt.NDArray[np.int64]], codes: LabelCodes) -> None:
+    first = groups[0][:3]
+    ids = scan.shards.take("id", first)
+    names = [codes.label_sets[code] for code in scan.codes[first].tolist()]
+    rows = " and ".join(
+        f"{', '.join(labels)!r} in {row_id}" for labels, row_id in zip(names, ids, strict=True)
+    )
+    text = shorten(scan.shards.text(int(first[0])))
+    raise DataError(
+        "One text must have one label (data.on_conflict is 'fail')",
+        got=f"{len(groups)} texts with several, the first being {text} as {rows}",
+        fix="Correct the rows, or set data.on_conflict to 'drop' or 'keep'.",
+    )
+
+
+def _listed(scan: Scan, rows: npt.NDArray[np.int64]) -> Left:
+    return Left(len(rows), tuple(scan.shards.take("id", rows[:NUM_LISTED])))
+
+
+def _split(
+    scan: Scan, rows: npt.NDArray[np.int64], codes: LabelCodes, config: DataConfig
+) -> dict[Side, npt.NDArray[np.int64]]:
+    places = split_sides(
+        scan.hashes[rows],
+        scan.codes[rows],
+        codes.label_sets,
         0.0 if config.valid else config.valid_share,
         0.0 if config.test else config.test_share,
     )
-    result: dict[Side, list[Example]] = {side: [] for side in SIDES}
-    for example, side in zip(examples, sides, strict=True):
-        result[side].append(example)
-    return result
+    return {side: rows[places == place] for place, side in enumerate(SIDES)}
 
 
-def _stop_leaks(sides: dict[Side, list[Example]], progress: Progress) -> dict[Side, Left]:
+def _source_of(side: Side, scans: Mapping[Side, Scan]) -> Scan:
+    return scans.get(side, scans["train"])
+
+
+def _stop_leaks(
+    scans: Mapping[Side, Scan], rows: dict[Side, npt.NDArray[np.int64]], progress: Progress
+) -> dict[Side, Left]:
     """Drop rows from training and validation whose text stands on a later side."""
-    leakage = {}
+    leakage: dict[Side, Left] = {}
     order: tuple[tuple[Side, tuple[Side, ...]], ...] = (("valid", ("test",)), ("train", ("valid", "test")))
     for side, others in order:
-        later = [example for other in others for example in sides[other]]
-        kept = drop_leaks(sides[side], later)
-        sides[side] = kept.examples
-        leakage[side] = listed([example.id for example in kept.dropped])
-        if kept.dropped:
+        scan = _source_of(side, scans)
+        later = np.concatenate([_source_of(other, scans).hashes[rows[other]] for other in others])
+        is_leak = leaking(scan.hashes[rows[side]], later)
+        left = _listed(scan, rows[side][is_leak])
+        rows[side] = rows[side][~is_leak]
+        leakage[side] = left
+        if left.count:
             progress.say(
-                f"{len(kept.dropped)} rows left {side}: their text is also in {' or '.join(others)} "
-                f"(the first is {kept.dropped[0].id})"
+                f"{left.count} rows left {side}: their text is also in {' or '.join(others)} "
+                f"(the first is {left.rows[0]})"
             )
     return leakage
+
+
+def _as_sides(
+    scans: Mapping[Side, Scan], rows: Mapping[Side, npt.NDArray[np.int64]], codes: LabelCodes
+) -> dict[Side, MappedExamples]:
+    """Return the sides as sequences that know their fingerprints."""
+    label_hashes = hash_label_sets(codes.label_sets)
+    sides: dict[Side, MappedExamples] = {}
+    for side in SIDES:
+        scan, chosen = _source_of(side, scans), rows[side]
+        found = print_rows(scan.ids[chosen], scan.hashes[chosen], label_hashes[scan.codes[chosen]])
+        sides[side] = MappedExamples(scan.shards, chosen, codes.label_sets, found)
+    return sides
+
+
+def _count(sides: Mapping[Side, MappedExamples]) -> dict[Side, dict[str, int]]:
+    """Return side -> class -> rows, zero where a class has none there."""
+    counts = {side: examples.count_labels() for side, examples in sides.items()}
+    labels = sorted(set().union(*counts.values()))
+    return {side: {label: found[label] for label in labels} for side, found in counts.items()}
+
+
+def _as_splits(sides: Mapping[Side, MappedExamples], report: DataReport, task: Task) -> Splits:
+    labels, whole = tuple(report.sides["train"]), print_splits(report.fingerprints)
+    return Splits(sides["train"], sides["valid"], sides["test"], labels, report, whole, task)
 
 
 def _say_dropped(side: str, report: SourceReport, config: DataConfig, progress: Progress) -> None:
@@ -240,8 +354,3 @@ def _say_dropped(side: str, report: SourceReport, config: DataConfig, progress: 
     ):
         if left.count:
             progress.say(f"{side}: {left.count} {what} (the first is {left.rows[0]})")
-
-
-def _count(examples: Sequence[Example], labels: Sequence[str]) -> dict[str, int]:
-    counts = Counter(example.labels[0] for example in examples)
-    return {label: counts[label] for label in labels}

@@ -5,7 +5,7 @@ Promises: counts are complete; for each reason the first ids are named, so that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -65,3 +65,32 @@ class DataReport:
 def listed(ids: Sequence[str]) -> Left:
     """Return the count and the first of the ids."""
     return Left(len(ids), tuple(ids[:NUM_LISTED]))
+
+
+def report_from_json(table: Mapping[str, Any], paths: Mapping[str, str | None]) -> DataReport:
+    """Return the report that `as_json` described.
+
+    Args:
+        table: its JSON values.
+        paths: where the sources are now, by name.
+    """
+    return DataReport(
+        sources={side: _source(found, str(paths[side])) for side, found in table["sources"].items()},
+        labels=LabelNames(**table["labels"]),
+        sides=table["sides"],
+        leakage={side: _left(found) for side, found in table["leakage"].items()},
+        fingerprints={side: SidePrint(**found) for side, found in table["fingerprints"].items()},
+    )
+
+
+def _source(table: Mapping[str, Any], path: str) -> SourceReport:
+    values: dict[str, Any] = dict(table, path=path)
+    for name in ("columns", "notes"):
+        values[name] = tuple(values[name])
+    for name in ("missing_text", "missing_label", "duplicates", "conflicts"):
+        values[name] = _left(values[name])
+    return SourceReport(**values)
+
+
+def _left(table: Mapping[str, Any]) -> Left:
+    return Left(table["count"], tuple(table["rows"]))

@@ -11,44 +11,59 @@ What is not covered: groups (all rows of one author on one side) and splits by t
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from textmill.core.types import Text
+from textmill.data.text_hash import hash_texts, positions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Side = Literal["train", "valid", "test"]
 SIDES: tuple[Side, ...] = ("train", "valid", "test")
 
-_SALT = b"textmill split 1\0"
 
-
-def position(text: str) -> float:
+def position(text: Text) -> float:
     """Return where a text lies in [0, 1), from its salted hash."""
-    digest = hashlib.sha256(_SALT + text.encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:6], "big") / 2**48
+    return float(positions(hash_texts([text]))[0])
 
 
 def split_sides(
-    texts: Sequence[str], labels: Sequence[str], valid_share: float, test_share: float
-) -> list[Side]:
-    """Return the side of each row.
+    hashes: NDArray[np.uint64],
+    codes: NDArray[np.int32],
+    label_sets: Sequence[tuple[str, ...]],
+    valid_share: float,
+    test_share: float,
+) -> NDArray[np.int8]:
+    """Return the side of each row as (N,) places in `SIDES`.
 
     Args:
-        texts: N cleaned texts.
-        labels: N class names.
+        hashes: (N,) of the cleaned texts.
+        codes: (N,) places in `label_sets`.
+        label_sets: the class names of a row, for each code.
         valid_share: the share for validation, 0 for none.
         test_share: the share for the test, 0 for none.
     """
     assert 0 <= valid_share + test_share < 1, "some share must be left to training"
-    positions = {text: position(text) for text in texts}
-    lowest: dict[str, str] = {}
-    for text, label in zip(texts, labels, strict=True):
-        if label not in lowest or positions[text] < positions[lowest[label]]:
-            lowest[label] = text
-    anchors = set(lowest.values())
+    place = positions(hashes)
+    is_anchor = np.isin(hashes, _lowest_of_classes(hashes, codes, label_sets))
+    sides = np.full(len(hashes), SIDES.index("valid"), np.int8)
+    sides[place >= 1 - test_share] = SIDES.index("test")
+    sides[is_anchor | (place < 1 - valid_share - test_share)] = SIDES.index("train")
+    return sides
 
-    def side(text: str) -> Side:
-        if text in anchors or positions[text] < 1 - valid_share - test_share:
-            return "train"
-        return "valid" if positions[text] < 1 - test_share else "test"
 
-    return [side(text) for text in texts]
+def _lowest_of_classes(
+    hashes: NDArray[np.uint64], codes: NDArray[np.int32], label_sets: Sequence[tuple[str, ...]]
+) -> NDArray[np.uint64]:
+    """Return the lowest hash of each class, which trains whatever the shares say."""
+    lowest = np.full(len(label_sets), np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(lowest, codes, hashes)
+    by_class: dict[str, int] = {}
+    for code in np.unique(codes).tolist():
+        for name in label_sets[code]:
+            by_class[name] = min(by_class.get(name, 1 << 64), int(lowest[code]))
+    return np.array(list(by_class.values()), dtype=np.uint64)
