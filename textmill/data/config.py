@@ -55,6 +55,22 @@ class DataConfig(Config):
     """What to do with a text that has two labels: drop all its rows, keep them, or stop."""
     clean: CleanConfig = CleanConfig()
     """What is repaired in every text."""
+    on_bad_row: Literal["fail", "skip"] = "fail"
+    """What to do with a row that cannot be read or used: stop, or leave it out and keep its place in
+    `bad-rows.jsonl`."""
+    streaming: bool = False
+    """Train on rows as they are read, for data larger than memory and disk, or behind a URL (`s3://...`)."""
+    shuffle_rows: int = Field(default=16384, ge=1)
+    """With `streaming`: rows that are held and shuffled together."""
+    prefetch: int = Field(default=8, ge=0)
+    """With `streaming`: steps that another process prepares ahead; 0 prepares them in the training process."""
+    labels: tuple[str, ...] | None = None
+    """With `streaming`: all class names; absent: those of the first rows."""
+    head_rows: int = Field(default=2000, ge=1)
+    """With `streaming`: rows for each of validation and test, gathered from the beginning of the stream."""
+    epoch_rows: int | None = Field(default=None, ge=1)
+    """With `streaming`: rows that count as one epoch; needed where the source has no end or cannot be
+    counted."""
 
     @model_validator(mode="after")
     def _leave_rows_to_train(self) -> DataConfig:
