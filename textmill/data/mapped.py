@@ -172,9 +172,10 @@ class MappedExamples(Sequence[Example]):
         """Return the texts from `start` to before `stop`."""
         return self.shards.texts(self.rows[start:stop])
 
-    def ids_at(self, positions: NDArray[np.int64]) -> list[str]:
-        """Return the ids of the examples at `positions` (B,)."""
-        return [self.shards.value("id", row) for row in self.rows[positions].tolist()]
+    def id_at(self, index: int) -> str:
+        """Return the id of one example."""
+        row_id: str = self.shards.value("id", int(self.rows[index]))
+        return row_id
 
     def label_codes(self) -> NDArray[np.int32]:
         """Return the (N,) places of the rows' labels in `label_sets`."""

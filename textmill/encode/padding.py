@@ -8,7 +8,7 @@ This module loads only NumPy, so that serving processes can use it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -44,21 +44,45 @@ def pad(
     Returns:
         (B, T) int64 arrays `input_ids`, `attention_mask` and, if wanted, `token_type_ids`.
     """
-    lengths = lengths_of(encoded)
+    type_ids = None
+    if any(row.type_ids is not None for row in encoded):
+        type_ids = np.concatenate([_type_ids(row) for row in encoded])
+    ids = np.concatenate([row.ids for row in encoded]) if len(encoded) else np.zeros(0, np.int32)
+    return pad_flat(ids, type_ids, lengths_of(encoded), pad_id, pad_side, has_type_ids)
+
+
+def pad_flat(
+    flat_ids: NDArray[Any],
+    flat_type_ids: NDArray[Any] | None,
+    lengths: NDArray[np.int64],
+    pad_id: int,
+    pad_side: PadSide,
+    has_type_ids: bool,
+) -> dict[str, NDArray[np.int64]]:
+    """Return rows that lie behind one another as the rectangular arrays of `pad`.
+
+    Args:
+        flat_ids: (sum of the lengths,) integers.
+        flat_type_ids: like `flat_ids`; None for zeros.
+        lengths: (B,) tokens of each row.
+        pad_id: the id that fills the rest of `input_ids`.
+        pad_side: where the fill goes.
+        has_type_ids: whether `token_type_ids` is wanted.
+    """
     longest = int(lengths.max(initial=0))
     position = np.arange(longest)
     if pad_side == "right":
         mask = position[None, :] < lengths[:, None]
     else:
         mask = position[None, :] >= longest - lengths[:, None]
-    ids = np.full((len(encoded), longest), pad_id, dtype=np.int64)
+    ids = np.full((len(lengths), longest), pad_id, dtype=np.int64)
     # A boolean mask is read row by row from left to right, on either side of padding.
-    ids[mask] = np.concatenate([row.ids for row in encoded]) if len(encoded) else 0
+    ids[mask] = flat_ids
     arrays = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
     if has_type_ids:
         type_ids = np.zeros_like(ids)
-        if any(row.type_ids is not None for row in encoded):
-            type_ids[mask] = np.concatenate([_type_ids(row) for row in encoded])
+        if flat_type_ids is not None:
+            type_ids[mask] = flat_type_ids
         arrays["token_type_ids"] = type_ids
     return arrays
 

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tokenizers
@@ -30,7 +30,7 @@ from textmill.core.files import write_atomic, write_json
 from textmill.core.types import Text
 from textmill.encode.config import LongText, WindowPool
 from textmill.encode.long_text import Cut, cut_long
-from textmill.encode.padding import Encoded, PadSide
+from textmill.encode.padding import Encoded, PadSide, lengths_of
 from textmill.encode.settings import (
     TokenizerSettings,
     decide_max_length,
@@ -56,6 +56,16 @@ _VOCABULARIES = (
 """Older forms from which transformers builds tokenizer.json."""
 _CLS_TOKENS = ("<cls>", "[CLS]")
 """Names of the token for the whole text; RoBERTa types use <s>, which always comes first."""
+
+
+class FlatTokens(NamedTuple):
+    """Rows of token ids behind one another."""
+
+    ids: NDArray[np.int32]  # (sum of the lengths,)
+    type_ids: NDArray[np.uint8] | None  # like ids; None where all are zero
+    lengths: NDArray[np.int64]  # (R,)
+    owner: NDArray[np.int64] | None  # (R,) index of the text of each row; None where each text is one row
+    num_texts: int
 
 
 class Tokenizer:
@@ -201,6 +211,38 @@ class Tokenizer:
             owner += [index] * len(found)
         return Cut(rows, np.array(owner, dtype=np.int64))
 
+    def cut_flat(self, texts: Sequence[Text]) -> FlatTokens:
+        """Return the rows of `cut` behind one another, which takes less time than as arrays of their own.
+
+        Raises:
+            DataError: an item is neither one string nor a pair of strings.
+        """
+        if self.settings.long_text not in ("head", "tail"):
+            return _flat_of(self.cut(texts), len(texts), self.has_type_ids)
+        rows = self._cutting.encode_batch_fast(_checked(texts))
+        flat: list[int] = []
+        type_flat: list[int] = []
+        for row in rows:
+            flat += row.ids or [self.pad_id]
+        if self.has_type_ids and (
+            not self._is_type_zero_alone or any(not isinstance(text, str) for text in texts)
+        ):
+            for row in rows:
+                type_flat += row.type_ids or [0]
+        lengths = np.fromiter((max(1, len(row)) for row in rows), np.int64, len(rows))
+        type_ids = np.array(type_flat, np.uint8) if type_flat else None
+        return FlatTokens(np.array(flat, np.int32), type_ids, lengths, None, len(texts))
+
+    @cached_property
+    def _is_type_zero_alone(self) -> bool:
+        """Whether a text without a second one has only zeros as type ids (not so in XLNet)."""
+        return not any(self._cutting.encode("a").type_ids)
+
+    @property
+    def special(self) -> list[str]:
+        """Names of tokens that a text can never contain, beside those that tokenizer.json itself names."""
+        return sorted(special_names(json.loads(self._files.get("tokenizer_config.json", b"{}"))))
+
     def count_tokens(self, texts: Sequence[Text]) -> NDArray[np.int64]:
         """Return the (N,) number of tokens of each text before cutting, special tokens included."""
         rows = self._whole.encode_batch_fast(_checked(texts))
@@ -312,6 +354,17 @@ def _working_copy(content: bytes, special: frozenset[str]) -> tokenizers.Tokeniz
             token.special = True
             working.add_special_tokens([token])
     return working
+
+
+def _flat_of(cut: Cut, num_texts: int, has_type_ids: bool) -> FlatTokens:
+    none = np.zeros(0, np.int32)
+    ids = np.concatenate([none, *(row.ids for row in cut.rows)])
+    type_ids = None
+    if has_type_ids:
+        found = np.concatenate([none, *(row.type_ids for row in cut.rows if row.type_ids is not None)])
+        type_ids = found.astype(np.uint8) if found.any() else None
+    owner = cut.owner if len(cut.rows) != num_texts else None
+    return FlatTokens(ids, type_ids, lengths_of(cut.rows), owner, num_texts)
 
 
 def _find_pad_id(
