@@ -24,7 +24,8 @@ from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Example, Text
 from textmill.data.duplicates import shorten
 from textmill.data.findings.finding import NUM_NAMED, Finding, Table, named, plain, rows_of
-from textmill.data.teacher import Teacher, assign_folds
+from textmill.data.folds import assign_folds
+from textmill.data.teacher import Teacher
 
 _FOLDS = 3
 _MIN_MARGIN = 0.3  # between the other label and the given one
