@@ -26,6 +26,8 @@ from textmill.order.config import OrderConfig
 from textmill.serve.config import ServeConfig
 from textmill.serve.gate import GateConfig
 from textmill.train.config import TrainConfig
+from textmill.train.cures.config import RescueConfig
+from textmill.train.guard.config import GuardConfig
 
 DEFAULT_FILE = "project.toml"
 
@@ -41,6 +43,8 @@ class ProjectConfig(Config):
     """The folder of training runs."""
     store: str = "store"
     """The folder of published versions."""
+    cache: str = "cache"
+    """The folder of rows and tokens that were prepared once; it may be deleted at any time."""
     data: DataConfig
     """Where the rows are and how they are cleaned and split."""
     encode: EncodeConfig = EncodeConfig()
@@ -51,6 +55,10 @@ class ProjectConfig(Config):
     """The sequence in which rows reach the model."""
     train: TrainConfig = TrainConfig()
     """The training loop."""
+    guard: GuardConfig = GuardConfig()
+    """What watches the training."""
+    rescue: RescueConfig = RescueConfig()
+    """What is tried when the guard raises an alarm."""
     gate: GateConfig = GateConfig()
     """The checks before a version may go live."""
     serve: ServeConfig = ServeConfig()
@@ -84,6 +92,11 @@ class Project:
         """The folder that holds the stores of all models."""
         return self.folder / self.config.store
 
+    @property
+    def cache_root(self) -> Path:
+        """The folder of what was prepared once."""
+        return self.folder / self.config.cache
+
     def with_values(self, **tables: Any) -> Project:
         """Return a copy in which the given top-level values or tables are updated."""
         table = self.config.model_dump()
@@ -100,6 +113,7 @@ class Project:
                 table["data"][side] = str((self.folder / source).resolve())
         table["runs"] = str((self.folder / self.config.runs).resolve())
         table["store"] = str((self.folder / self.config.store).resolve())
+        table["cache"] = str((self.folder / self.config.cache).resolve())
         return tomli_w.dumps(_without_nones(table))
 
 
