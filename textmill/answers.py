@@ -23,7 +23,7 @@ from textmill.core.errors import DataError, StoreError, UserError
 from textmill.core.files import write_atomic
 from textmill.core.machine import num_cpus
 from textmill.core.progress import SILENT, Progress
-from textmill.core.types import Predictor, Scores
+from textmill.core.types import Predictor, Task, Text
 from textmill.data.clean import clean_text
 from textmill.data.config import CleanConfig
 from textmill.data.load import load_labelled, load_unlabelled
@@ -49,10 +49,11 @@ class Answers:
     """Which model answered."""
     labels: tuple[str, ...]
     ids: tuple[str, ...]
-    texts: tuple[str, ...]
-    answered: tuple[str | None, ...]
-    """The label of each row; None where the row has no text."""
+    texts: tuple[Text, ...]
+    chosen: tuple[tuple[str, ...] | None, ...]
+    """The labels of each row: one, or any number of a multi-label model; None where the row has no text."""
     scores: tuple[tuple[float, ...] | None, ...]
+    is_multilabel: bool = False
     output: Path | None = None
     """The file they were written to."""
 
@@ -67,16 +68,28 @@ class Answers:
         """Return one line a text, or where the file is."""
         if self.output is not None:
             return [f"{len(self.ids)} rows labelled by {self.model}: {self.output}"]
-        return [
-            f"{label} {max(scores):.3f}  {text}" if label is not None and scores else f"(no text)  {text!r}"
-            for label, scores, text in zip(self.answered, self.scores, self.texts, strict=True)
-        ]
+        return [self._line(place) for place in range(len(self.ids))]
+
+    def _line(self, place: int) -> str:
+        chosen, scores, text = self.chosen[place], self.scores[place], self.texts[place]
+        if chosen is None or scores is None:
+            return f"(no text)  {text!r}"
+        by_label = dict(zip(self.labels, scores, strict=True))
+        named = ", ".join(f"{label} {by_label[label]:.3f}" for label in chosen) or "(no label)"
+        return f"{named}  {text if isinstance(text, str) else ' | '.join(text)}"
+
+    def label_of(self, place: int) -> str | list[str] | None:
+        """Return the answer of a row as it is written: a name, a list of names, or None without text."""
+        chosen = self.chosen[place]
+        if chosen is None:
+            return None
+        return list(chosen) if self.is_multilabel else chosen[0]
 
     def _row(self, place: int) -> dict[str, Any]:
         scores = self.scores[place]
         return {
             "id": self.ids[place],
-            "label": self.answered[place],
+            "labels" if self.is_multilabel else "label": self.label_of(place),
             "scores": None if scores is None else dict(zip(self.labels, scores, strict=True)),
         }
 
@@ -95,7 +108,7 @@ def predict_texts(
 
     Args:
         project: says which store, and which columns of a file hold text and id.
-        texts: the texts, where no file is given.
+        texts: the texts, where no file is given; of a model of pairs first and second texts in turn.
         source: a file, folder or `hf:` name with a text column.
         output: a .csv, .jsonl or .parquet file to write.
         version: a version of the store; None takes the live one, else the newest finished run.
@@ -122,8 +135,8 @@ def predict_texts(
     model = find_model(project, version=version, run_folder=run_folder)
     config = project.config.data.model_copy(update={"clean": model.clean})
     if source is None:
-        ids = [str(number) for number in range(1, len(texts) + 1)]
-        raw: list[str | None] = [clean_text(text, config.clean) for text in texts]
+        raw: list[Text | None] = _given_texts(texts, project.config.task, config.clean)
+        ids = [str(number) for number in range(1, len(raw) + 1)]
     else:
         rows = load_unlabelled(source, config, Path.cwd(), progress)
         ids, raw = rows.ids, rows.texts
@@ -158,9 +171,11 @@ def evaluate_model(
     config = project.config.data.model_copy(update={"clean": model.clean})
     progress.say(f"Model: {model.name}")
     if data is None:
-        examples = prepare(config, project.folder, progress).test
+        examples = prepare(
+            config, project.folder, progress, cache=project.cache_root, task=project.config.task
+        ).test
     else:
-        examples = load_labelled(data, config, Path.cwd(), progress)
+        examples = load_labelled(data, config, Path.cwd(), progress, task=project.config.task)
     return evaluate(model.predictor, examples, seed=project.config.train.seed, progress=progress)
 
 
@@ -212,22 +227,42 @@ def _newest_finished(project: Project) -> Path:
     )
 
 
-def _answer(model: Model, ids: Sequence[str], texts: Sequence[str | None], progress: Progress) -> Answers:
+def _given_texts(texts: Sequence[str], task: Task, clean: CleanConfig) -> list[Text | None]:
+    """Return the texts of a command line, cleaned, two by two for pairs."""
+    cleaned = [clean_text(text, clean) for text in texts]
+    if task != "pairs":
+        return list(cleaned)
+    if len(cleaned) % 2:
+        raise DataError(
+            "A model of pairs needs two texts for each answer",
+            got=f"{len(cleaned)} texts",
+            fix='Write textmill predict "the first text" "the second text"',
+        )
+    return list(zip(cleaned[::2], cleaned[1::2], strict=True))
+
+
+def _has_text(text: Text | None) -> bool:
+    return text is not None and all(part.strip() for part in ((text,) if isinstance(text, str) else text))
+
+
+def _answer(model: Model, ids: Sequence[str], texts: Sequence[Text | None], progress: Progress) -> Answers:
     predictor = model.predictor
-    filled = [place for place, text in enumerate(texts) if text is not None and text.strip()]
-    parts: list[Scores] = []
+    filled = [(place, text) for place, text in enumerate(texts) if text is not None and _has_text(text)]
+    labels: list[tuple[str, ...] | None] = [None] * len(ids)
+    scores: list[tuple[float, ...] | None] = [None] * len(ids)
     with progress.task("predict", len(filled)) as task:
         for start in range(0, len(filled), _CHUNK):
-            part = [str(texts[place]) for place in filled[start : start + _CHUNK]]
-            parts.append(predictor.scores(part))
+            part = filled[start : start + _CHUNK]
+            rows = predictor.scores([text for _, text in part])
+            names = predictor.decision.names(rows, predictor.labels)
+            for (place, _), row, chosen in zip(part, rows.tolist(), names, strict=True):
+                labels[place], scores[place] = chosen, tuple(row)
             task.advance(len(part))
-    labels: list[str | None] = [None] * len(ids)
-    scores: list[tuple[float, ...] | None] = [None] * len(ids)
-    for place, row in zip(filled, (row for part in parts for row in part), strict=True):
-        labels[place] = predictor.labels[int(row.argmax())]
-        scores[place] = tuple(float(value) for value in row)
     shown = tuple(text or "" for text in texts)
-    return Answers(model.name, predictor.labels, tuple(ids), shown, tuple(labels), tuple(scores))
+    is_multilabel = predictor.decision.is_multilabel
+    return Answers(
+        model.name, predictor.labels, tuple(ids), shown, tuple(labels), tuple(scores), is_multilabel
+    )
 
 
 def _writer(output: Path) -> Callable[[Answers], bytes]:
@@ -242,9 +277,13 @@ def _writer(output: Path) -> Callable[[Answers], bytes]:
 
 
 def _as_csv(answers: Answers) -> bytes:
-    lines = [_csv_line(["id", "label", *(f"score:{label}" for label in answers.labels)])]
-    for row_id, label, scores in zip(answers.ids, answers.answered, answers.scores, strict=True):
-        lines.append(_csv_line([row_id, label, *(scores or [None] * len(answers.labels))]))
+    key = "labels" if answers.is_multilabel else "label"
+    lines = [_csv_line(["id", key, *(f"score:{label}" for label in answers.labels)])]
+    for place, (row_id, scores) in enumerate(zip(answers.ids, answers.scores, strict=True)):
+        label = answers.label_of(place)
+        # A list is written as JSON, which names with any separator in them survive.
+        shown = json.dumps(label, ensure_ascii=False) if isinstance(label, list) else label
+        lines.append(_csv_line([row_id, shown, *(scores or [None] * len(answers.labels))]))
     return "".join(lines).encode()
 
 
@@ -263,8 +302,12 @@ def _as_jsonl(answers: Answers) -> bytes:
 def _as_parquet(answers: Answers) -> bytes:
     columns: dict[str, Any] = {
         "id": pa.array(answers.ids, pa.string()),
-        "label": pa.array(answers.answered, pa.string()),
     }
+    found = [answers.label_of(place) for place in range(len(answers.ids))]
+    if answers.is_multilabel:
+        columns["labels"] = pa.array(found, pa.list_(pa.string()))
+    else:
+        columns["label"] = pa.array(found, pa.string())
     for place, label in enumerate(answers.labels):
         values = [None if row is None else row[place] for row in answers.scores]
         columns[f"score:{label}"] = pa.array(values, pa.float32())

@@ -19,17 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
+from textmill.check import audit_facts
+from textmill.check import check as check
 from textmill.core.errors import StoreError
 from textmill.core.files import remove_tree, write_atomic
 from textmill.core.progress import SILENT, Progress
-from textmill.core.types import Example
-from textmill.data.audit import Audit, audit
-from textmill.data.prepare import Splits, prepare, survey
-from textmill.encode.tokenizer import Tokenizer, load_tokenizer
+from textmill.data.prepare import Splits, prepare
+from textmill.encode.tokenizer import Tokenizer
 from textmill.evaluate.evaluate import Evaluation, evaluate
-from textmill.evaluate.predictions import PREDICTIONS, read_predictions, write_predictions
+from textmill.evaluate.predictions import PREDICTIONS, read_examples, read_predictions, write_predictions
 from textmill.evaluate.report import CARD, write_report
 from textmill.model.baseline import baseline
 from textmill.model.build import build
@@ -41,9 +39,11 @@ from textmill.run_folder import PROJECT, REPORT, claimed, new_run, newest_unfini
 from textmill.runtime.assemble import prepare_bundle
 from textmill.serve.gate import GateReport, promote
 from textmill.store.registry import Store
+from textmill.train.attempt import load_attempts, told
 from textmill.train.best import FOLDER as MODEL
 from textmill.train.hooks import EVENTS
-from textmill.train.loop import train
+from textmill.train.preflight.static import find_before_steps
+from textmill.train.rescue import train_with_rescue
 from textmill.train.result import TrainResult, load_result
 
 _BASELINE = "baseline.parquet"
@@ -114,18 +114,6 @@ def run(project: Project, *, resume: bool = False, progress: Progress = SILENT) 
     return Outcome(trained, version, promote_run(project, version, progress=progress))
 
 
-def check(project: Project, *, progress: Progress = SILENT) -> Audit:
-    """Look at the project's data before training, also at data that nothing can be trained on.
-
-    Raises:
-        UserError: the data cannot be read, or the tokenizer is not there.
-    """
-    config = project.config
-    tokenizer = load_tokenizer(config.model.backbone, config.encode.max_length)
-    splits = survey(config.data, project.folder, progress)
-    return audit(splits, tokenizer.count_tokens, tokenizer.max_length)
-
-
 def train_run(project: Project, *, resume: bool = False, progress: Progress = SILENT) -> Run:
     """Train on the project's data, evaluate the best state on the test rows, write the report.
 
@@ -135,7 +123,9 @@ def train_run(project: Project, *, resume: bool = False, progress: Progress = SI
     """
     found = newest_unfinished(project) if resume else None
     # Data that cannot be used must not leave a folder behind.
-    splits = prepare(project.config.data, project.folder, progress)
+    splits = prepare(
+        project.config.data, project.folder, progress, cache=project.cache_root, task=project.config.task
+    )
     folder = found or new_run(project)
     with claimed(folder):
         return _train_in(folder, project, splits, resume, progress)
@@ -154,16 +144,20 @@ def _train_in(folder: Path, project: Project, splits: Splits, resume: bool, prog
     )
     write_predictions(folder / _BASELINE, plain)
     write_predictions(folder / PREDICTIONS, ours, splits.test)
+    tries = load_attempts(folder)
     write_report(
         folder,
         project=config.model_dump(mode="json"),
-        data=_data_facts(splits, tokenizer),
+        data=audit_facts(splits, tokenizer, is_multilabel=config.task == "multilabel"),
         evaluation=ours,
         baseline=plain,
         examples=splits.test,
-        events=folder / EVENTS,
+        events=tries[-1].folder(folder) / EVENTS if tries else folder / EVENTS,
+        attempts=[told(attempt) for attempt in tries],
+        attempt_events=[attempt.folder(folder) / EVENTS for attempt in tries],
         lengths=tokenizer.count_tokens([example.text for example in splits.train]),
         max_length=tokenizer.max_length,
+        long_text=tokenizer.settings.long_text,
     )
     return Run(folder, training, ours, plain)
 
@@ -176,11 +170,24 @@ def _train_or_load(
     done = load_result(folder) if resume else None
     if done is not None and (done.stopped_early or done.epochs >= config.train.epochs):
         return *load(folder / MODEL), done
-    classifier, tokenizer, notes = build(config.model, splits.labels, config.encode, config.train.seed)
+    classifier, tokenizer, notes = build(
+        config.model, splits.labels, config.encode, config.train.seed, config.task
+    )
     for sentence in notes.sentences:
         progress.say(sentence)
-    training = train(
-        classifier, tokenizer, splits, config.train, config.order, folder, resume=resume, progress=progress
+    for finding in find_before_steps(classifier, tokenizer, notes, config.train):
+        progress.say(f"{finding.level}: {finding.message}. {finding.fix}")
+    training = train_with_rescue(
+        classifier,
+        tokenizer,
+        splits,
+        config.train,
+        config.order,
+        folder,
+        guard=config.guard,
+        rescue=config.rescue,
+        resume=resume,
+        progress=progress,
     )
     return classifier, tokenizer, training
 
@@ -212,7 +219,7 @@ def _publish_from(folder: Path, progress: Progress) -> int:
     config = project.config
     classifier, tokenizer = load(folder / MODEL)
     evaluation = read_predictions(folder / PREDICTIONS)
-    rows = _rows_of(folder / PREDICTIONS)
+    rows = read_examples(folder / PREDICTIONS)
     store = Store(project.store_root, config.name)
     with tempfile.TemporaryDirectory(prefix=_STAGING, dir=folder) as staging:
         source = Path(staging) / "bundle"
@@ -245,23 +252,6 @@ def promote_run(
     return promote(store, version, project.config.gate, force=force, progress=progress)
 
 
-def _data_facts(splits: Splits, tokenizer: Tokenizer) -> dict[str, Any]:
-    found = audit(splits, tokenizer.count_tokens, tokenizer.max_length).as_json()
-    return {
-        **splits.report.as_json(),
-        "fingerprint": splits.fingerprint,
-        "findings": found["findings"],
-    }
-
-
 def _fingerprint(folder: Path) -> str:
     report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
     return str(report["data"]["fingerprint"])
-
-
-def _rows_of(predictions: Path) -> list[Example]:
-    table = pq.read_table(predictions, columns=["id", "text", "truth"])
-    return [
-        Example(row_id, text, (label,))
-        for row_id, text, label in zip(*(column.to_pylist() for column in table.columns), strict=True)
-    ]

@@ -2,7 +2,15 @@ import pytest
 
 from tests.runtime.bundles import prepare_toy_bundle
 from textmill.core.errors import StoreError
-from textmill.runtime.golden import Golden, GoldenRow, check_golden, make_golden, read_golden, write_golden
+from textmill.runtime.golden import (
+    Golden,
+    GoldenRow,
+    check_golden,
+    make_golden,
+    odd_texts,
+    read_golden,
+    write_golden,
+)
 from textmill.runtime.open import open as open_bundle
 from textmill.store.registry import Store
 
@@ -41,6 +49,7 @@ def test_golden_answers_hold_short_long_and_odd_texts(bundle):
 
 def test_pairs_are_kept_as_pairs(bundle, tmp_path):
     golden = make_golden(open_bundle(bundle.path, "onnx"), [("one text", "another")])
+    assert all(isinstance(text, tuple) for text in odd_texts("pairs"))
     write_golden(tmp_path / "golden.json", golden)
     assert read_golden(tmp_path / "golden.json").rows[0].text == ("one text", "another")
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from textmill.core.errors import DataError
 from textmill.core.progress import SILENT, Progress
-from textmill.core.types import Example
+from textmill.core.types import Example, Task, Text
 from textmill.data.clean import clean_text, join_surrogates
 from textmill.data.columns import label_name, row_ids, texts_of
 from textmill.data.config import CleanConfig, DataConfig
+from textmill.data.label_sets import label_set, label_spellings
 from textmill.data.labels import tidy_label
 from textmill.data.read import Rows, read_rows
 
@@ -27,8 +28,8 @@ class Unlabelled:
     """All columns as given, to be written beside the predictions."""
     ids: list[str]
     """N ids, repeated ones too: the user's as they stand in the file, or `<file>:<row number>`."""
-    texts: list[str | None]
-    """N cleaned texts, None where there is none."""
+    texts: list[Text | None]
+    """N cleaned texts or pairs of texts, None where there is none (or one of a pair is missing)."""
 
 
 def load_unlabelled(path: str, config: DataConfig, base: Path, progress: Progress = SILENT) -> Unlabelled:
@@ -48,10 +49,17 @@ def load_unlabelled(path: str, config: DataConfig, base: Path, progress: Progres
         ids = ["" if value is None else join_surrogates(str(value)) for value in rows.columns[config.id]]
     else:
         ids = row_ids(rows, None)
-    return Unlabelled(rows, ids, _cleaned(rows, config.text, config.clean))
+    return Unlabelled(rows, ids, _cleaned(rows, config))
 
 
-def load_labelled(path: str, config: DataConfig, base: Path, progress: Progress = SILENT) -> list[Example]:
+def load_labelled(
+    path: str,
+    config: DataConfig,
+    base: Path,
+    progress: Progress = SILENT,
+    *,
+    task: Task = "classification",
+) -> list[Example]:
     """Return the labelled rows of a file in its order; rows without text or label are left out and said.
 
     Args:
@@ -59,20 +67,19 @@ def load_labelled(path: str, config: DataConfig, base: Path, progress: Progress 
         config: the `[data]` table that the model was trained with.
         base: the folder that a relative path starts from.
         progress: is told what had to be guessed and what was left out.
+        task: says how the label column is read.
 
     Raises:
         DataError: a missing file or column, a value that does not fit, an id twice, or no labelled row.
     """
     rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
     ids = row_ids(rows, config.id if config.id in rows.columns else None)
-    texts = _cleaned(rows, config.text, config.clean)
-    spellings = [
-        label_name(value, rows, index) for index, value in enumerate(rows.column(config.label, "data.label"))
-    ]
+    texts = _cleaned(rows, config)
+    names = _label_sets(rows, config) if task == "multilabel" else _single_labels(rows, config)
     examples = [
-        Example(row_id, text, (tidy_label(spelling),))
-        for row_id, text, spelling in zip(ids, texts, spellings, strict=True)
-        if text is not None and spelling is not None and tidy_label(spelling)
+        Example(row_id, text, labels)
+        for row_id, text, labels in zip(ids, texts, names, strict=True)
+        if text is not None and labels is not None
     ]
     if not examples:
         raise DataError(
@@ -85,6 +92,28 @@ def load_labelled(path: str, config: DataConfig, base: Path, progress: Progress 
     return examples
 
 
-def _cleaned(rows: Rows, column: str, config: CleanConfig) -> list[str | None]:
-    cleaned = [None if text is None else clean_text(text, config) for text in texts_of(rows, column)]
+def _single_labels(rows: Rows, config: DataConfig) -> list[tuple[str, ...] | None]:
+    spellings = [
+        label_name(value, rows, index) for index, value in enumerate(rows.column(config.label, "data.label"))
+    ]
+    return [(tidy_label(each),) if each is not None and tidy_label(each) else None for each in spellings]
+
+
+def _label_sets(rows: Rows, config: DataConfig) -> list[tuple[str, ...] | None]:
+    values = enumerate(rows.column(config.label, "data.label"))
+    found = [label_spellings(value, config.label_separator, rows, index) for index, value in values]
+    return [None if spellings is None else label_set(spellings) for spellings in found]
+
+
+def _cleaned(rows: Rows, config: DataConfig) -> list[Text | None]:
+    first = _cleaned_column(rows, config.text, "data.text", config.clean)
+    if config.text_pair is None:
+        return list(first)
+    second = _cleaned_column(rows, config.text_pair, "data.text_pair", config.clean)
+    pairs = zip(first, second, strict=True)
+    return [None if one is None or other is None else (one, other) for one, other in pairs]
+
+
+def _cleaned_column(rows: Rows, column: str, key: str, config: CleanConfig) -> list[str | None]:
+    cleaned = [None if text is None else clean_text(text, config) for text in texts_of(rows, column, key)]
     return [text if text and text.strip() else None for text in cleaned]

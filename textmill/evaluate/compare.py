@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from textmill.core.decision import SINGLE, Decision
 from textmill.core.errors import DataError
 from textmill.core.seeds import numpy_generator
 from textmill.evaluate.evaluate import Evaluation
@@ -30,6 +31,7 @@ from textmill.evaluate.metrics import (
     resample,
     value_of,
 )
+from textmill.evaluate.multilabel import count_sets, resample_sets
 
 METRIC_NAMES: dict[Metric, str] = {"accuracy": "accuracy", "f1_macro": "macro-F1"}
 
@@ -115,26 +117,35 @@ def paired_difference(
     rng: np.random.Generator,
     *,
     num_resamples: int = NUM_RESAMPLES,
+    decisions: tuple[Decision, Decision] = (SINGLE, SINGLE),
 ) -> Difference:
     """Return second minus first in `metric`, with a 95 % interval over resampled rows.
 
     Args:
-        truth: (N,) index of the true class, N >= 1.
+        truth: (N,) index of the true class, or (N, C) of 0 and 1 with several labels a row; N >= 1.
         first_scores: (N, C) finite scores of the first model.
         second_scores: (N, C) finite scores of the second model, rows in the same order.
         labels: the C class names, in the order of the columns of both.
         metric: what is compared.
         rng: draws the resamples.
         num_resamples: how many resamples the interval rests on.
+        decisions: how the scores of each model become classes, its thresholds in the order of `labels`.
     """
     shape = (len(truth), len(labels))
     assert len(truth) > 0, "a comparison needs at least one row"
     for scores in (first_scores, second_scores):
         assert scores.shape == shape, "scores must fit truth and labels"
         assert np.isfinite(scores).all(), "scores must be finite"
-    predictions = [first_scores.argmax(axis=1), second_scores.argmax(axis=1)]
-    values = [float(value_of(metric, count(truth, predicted, len(labels)))) for predicted in predictions]
-    first, second = resample(truth, predictions, len(labels), rng, num_resamples)
+    if truth.ndim == 2:
+        applies = truth.astype(np.bool_)
+        pairs = zip(decisions, (first_scores, second_scores), strict=True)
+        choices = [decision.chosen(scores.astype(np.float32)) for decision, scores in pairs]
+        values = [float(value_of(metric, count_sets(applies, chosen))) for chosen in choices]
+        first, second = resample_sets(applies, choices, rng, num_resamples)
+    else:
+        predictions = [first_scores.argmax(axis=1), second_scores.argmax(axis=1)]
+        values = [float(value_of(metric, count(truth, predicted, len(labels)))) for predicted in predictions]
+        first, second = resample(truth, predictions, len(labels), rng, num_resamples)
     low, high = interval(value_of(metric, second) - value_of(metric, first))
     return Difference(
         metric=metric,
@@ -164,19 +175,24 @@ def compare(first: Evaluation, second: Evaluation, metric: Metric = "f1_macro", 
         )
     columns = [second.labels.index(label) for label in first.labels]
     second_scores = second.scores[order][:, columns]
-    second_truth = [second.labels[index] for index in second.truth[order]]
-    for row_id, mine, theirs in zip(first.ids, first.truth, second_truth, strict=True):
-        ours = first.labels[mine]
-        if ours != theirs:
-            raise DataError(
-                "Two models can only be compared on rows with the same truth",
-                got=f"row {row_id!r} with the label {ours!r} in one and {theirs!r} in the other",
-                fix="Evaluate both on the same file.",
-            )
+    truth = first.truth_sets
+    differs = (truth != second.truth_sets[order][:, columns]).any(axis=1)
+    if differs.any():
+        row = int(differs.argmax())
+        theirs = _names(second.truth_sets[order[row]], second.labels)
+        raise DataError(
+            "Two models can only be compared on rows with the same truth",
+            got=f"row {first.ids[row]!r} with the label {_names(truth[row], first.labels)} in one "
+            f"and {theirs} in the other",
+            fix="Evaluate both on the same file.",
+        )
     rng = numpy_generator(seed, "evaluate", "compare", metric)
-    difference = paired_difference(first.truth, first.scores, second_scores, first.labels, metric, rng)
-    first_right = first.scores.argmax(axis=1) == first.truth
-    second_right = second_scores.argmax(axis=1) == first.truth
+    decisions = (first.decision, second.decision.for_labels(second.labels, first.labels))
+    difference = paired_difference(
+        first.truth, first.scores, second_scores, first.labels, metric, rng, decisions=decisions
+    )
+    first_right = (first.chosen == truth).all(axis=1)
+    second_right = (decisions[1].chosen(second_scores) == truth).all(axis=1)
     only_first = int((first_right & ~second_right).sum())
     only_second = int((~first_right & second_right).sum())
     return Comparison(difference, only_first, only_second, mcnemar_p(only_first, only_second))
@@ -205,6 +221,11 @@ def _matching_rows(first: Evaluation, second: Evaluation) -> Classes:
             fix="Evaluate both on the same file.",
         )
     return np.array([places[row_id] for row_id in first.ids], dtype=np.int64)
+
+
+def _names(applies: npt.NDArray[np.bool_], labels: Sequence[str]) -> str:
+    chosen = [repr(label) for label, is_true in zip(labels, applies.tolist(), strict=True) if is_true]
+    return ", ".join(chosen) or "none"
 
 
 def _listed(names: set[str], limit: int = 5) -> str:

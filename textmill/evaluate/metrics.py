@@ -1,4 +1,4 @@
-"""The numbers that describe a single-label classifier on labelled rows, with their uncertainty.
+"""The numbers that describe a classifier with one label a row on labelled rows, with their uncertainty.
 
 Promises: every number follows from the true class, the scores and nothing else; intervals are the
 percentile bootstrap over rows (Efron 1979); the same generator state gives the same intervals.
@@ -7,7 +7,7 @@ One row and classes that never occur are fine.
 A class that is neither true nor predicted in the rows at hand is left out of macro-F1, as
 scikit-learn does by default; a precision or recall without a denominator is 0.
 
-What is not covered: several labels a row; weights of rows.
+What is not covered: several labels a row (`multilabel.py`, which fills the same table); weights of rows.
 """
 
 from __future__ import annotations
@@ -56,6 +56,10 @@ class ClassMetrics:
     """Rows whose true class this is."""
     predicted: int
     """Rows for which this class was predicted."""
+    threshold: float | None = None
+    """The score from which the class is chosen; None with one label a row."""
+    average_precision: float | None = None
+    """Of a multi-label class over all thresholds; None with one label a row, or where it is never true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ class Metrics:
 
     rows: int
     accuracy: float
+    """Share of rows answered right; with several labels a row those with exactly the right set."""
     accuracy_interval: Interval
     """Percentile bootstrap over rows, 95 %."""
     accuracy_wilson: Interval
@@ -87,14 +92,23 @@ class Metrics:
     f1_micro: float
     f1_weighted: float
     log_loss: float
-    """Mean of -ln(score of the true class), in nats."""
+    """Mean of -ln(score of the true class), in nats; with several labels of each class's yes or no."""
     ece: float
     """Expected calibration error, see `reliability`."""
     per_class: tuple[ClassMetrics, ...]
     confusion: tuple[Cell, ...]
-    """The cells of the confusion matrix that are not empty: at most as many as rows, however many classes."""
+    """The cells of the confusion matrix that are not empty: at most as many as rows, however many classes.
+
+    With several labels a row: for two classes the rows in which one is true and the other is chosen."""
     reliability: tuple[Bin, ...]
     num_resamples: int
+    hamming: float | None = None
+    """Share of the decisions about a row and a class that are wrong; None with one label a row."""
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether a row may have any number of labels."""
+        return self.hamming is not None
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers as plain values for a JSON file."""
@@ -111,6 +125,7 @@ class Counts(NamedTuple):
     hits: Floats  # (..., C) rows of the class that were predicted as it
     predicted: Floats  # (..., C) rows predicted as the class
     actual: Floats  # (..., C) rows of the class
+    right: Floats | np.float64 | None = None  # (...) share of rows wholly right; None: one label a row
 
 
 def measure(
@@ -174,10 +189,12 @@ def count(truth: Classes, predicted: Classes, num_classes: int) -> Counts:
 def value_of(metric: Metric, counts: Counts) -> Floats:
     """Return a metric for each leading index of `counts` (a plain number if there is none)."""
     if metric == "accuracy":
+        if counts.right is not None:
+            return np.asarray(counts.right)
         accuracy: Floats = counts.hits.sum(axis=-1) / counts.actual.sum(axis=-1)
         return accuracy
     occurs = counts.predicted + counts.actual > 0
-    macro: Floats = _f1(counts).sum(axis=-1) / occurs.sum(axis=-1)
+    macro: Floats = _f1(counts).sum(axis=-1) / np.maximum(occurs.sum(axis=-1), 1)
     return macro
 
 
@@ -213,8 +230,11 @@ def reliability(truth: Classes, scores: npt.NDArray[np.floating[Any]]) -> tuple[
 
     Bin m holds the confidences in ((m - 1) / 15, m / 15] (Guo et al. 2017, section 2).
     """
-    confidence = scores.max(axis=1).astype(np.float64)
-    right = scores.argmax(axis=1) == truth
+    return bins_of(scores.max(axis=1).astype(np.float64), scores.argmax(axis=1) == truth)
+
+
+def bins_of(confidence: Floats, right: npt.NDArray[np.bool_]) -> tuple[Bin, ...]:
+    """Return the reliability table of (N,) confidences and whether what they speak of is true."""
     place = np.clip(np.ceil(confidence * NUM_BINS).astype(np.int64) - 1, 0, NUM_BINS - 1)
     counts = np.bincount(place, minlength=NUM_BINS)
     confidences = _ratio(np.bincount(place, weights=confidence, minlength=NUM_BINS), counts)

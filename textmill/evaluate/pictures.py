@@ -152,6 +152,39 @@ def draw_loss(
     return picture.svg("Loss by training step")
 
 
+def draw_attempts(
+    losses: Sequence[npt.NDArray[np.float64]], label_entropy: float, num_classes: int
+) -> Markup:
+    """Draw the training loss of all attempts one after the other, with the lines of ln C and H(y).
+
+    Args:
+        losses: for each attempt the (S,) loss of its steps, in nats.
+        label_entropy: H(y), what the best constant answer costs.
+        num_classes: C.
+    """
+    picture = Picture("attempts", 940, 300)
+    axes = picture.axes(left=48, top=30, right=20, bottom=48)
+    begin = 0
+    for number, values in enumerate(losses, 1):
+        steps = begin + 1 + np.arange(len(values), dtype=np.float64)
+        colour = _SECOND if number == len(losses) else _FIRST
+        kept = np.unique(np.linspace(0, len(values) - 1, min(len(values), 400)).astype(int))
+        axes.plot(steps[kept], values[kept], color=colour, linewidth=1, alpha=0.3)
+        axes.plot(steps[kept], _smooth(values)[kept], color=colour, linewidth=2.2)
+        if begin:
+            axes.axvline(begin + 0.5, color=_LINE, linewidth=1.4)
+        _mark(picture, axes, f"{number}", (begin + 0.5, 1), ("data", "axes fraction"), "left", (4, 6))
+        begin += len(values)
+    constant = math.log(num_classes)
+    _mark_line(picture, axes, constant, f"ln {num_classes} = {constant:.3f}", "right")
+    if abs(constant - label_entropy) > 0.02 * constant:
+        _mark_line(picture, axes, label_entropy, f"H(y) = {label_entropy:.3f}", "right")
+    everything = np.concatenate(losses)
+    axes.set_ylim(0, 1.15 * max(constant, float(np.quantile(everything, 0.98))))
+    _label_steps(picture, axes, np.arange(1, begin + 1, dtype=np.float64))
+    return picture.svg("Training loss of all attempts, one after the other")
+
+
 def draw_metrics(
     steps: npt.NDArray[np.float64],
     f1_macro: npt.NDArray[np.float64],
@@ -183,8 +216,19 @@ def draw_metrics(
     return picture.svg("Validation accuracy and macro-F1 by training step")
 
 
-def draw_confusion(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> Markup:
-    """Draw a confusion matrix; the shade is the share of the true class, the number counts rows."""
+def draw_confusion(
+    confusion: npt.NDArray[np.int64],
+    labels: Sequence[str],
+    totals: npt.NDArray[np.int64] | None = None,
+) -> Markup:
+    """Draw a confusion matrix; the shade is the share of the true class, the number counts rows.
+
+    Args:
+        confusion: (C, C) rows by true class and predicted class.
+        labels: the C class names.
+        totals: (C,) rows of each true class; None: the sums of the matrix (with several labels a row they
+            count a row more than once).
+    """
     assert len(labels) <= MAX_DRAWN_CLASSES, "choose the classes to draw first"
     num_classes = len(labels)
     names = [shorten(label, 16) for label in labels]
@@ -200,7 +244,8 @@ def draw_confusion(confusion: npt.NDArray[np.int64], labels: Sequence[str]) -> M
     axes.spines["bottom"].set_visible(False)
     axes.set_xlim(0, num_classes)
     axes.set_ylim(num_classes, 0)
-    shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
+    whole = confusion.sum(axis=1) if totals is None else totals
+    shares = confusion / np.maximum(whole[:, None], 1)
     for row, column in np.ndindex(num_classes, num_classes):
         _draw_cell(axes, row, column, int(confusion[row, column]), float(shares[row, column]), num_classes)
     middles = np.arange(num_classes) + 0.5
@@ -336,6 +381,32 @@ def _draw_cell(axes: Axes, row: int, column: int, rows: int, share: float, num_c
                 alpha=0.75,
                 fontsize=_FONT_SIZE - 1,
             )
+
+
+def _mark(
+    picture: Picture,
+    axes: Axes,
+    text: str,
+    place: tuple[float, float],
+    coords: tuple[str, str],
+    align: str,
+    offset: tuple[int, int] = (0, 5),
+) -> None:
+    axes.annotate(
+        picture.word(text),
+        place,
+        xycoords=coords,
+        xytext=offset,
+        textcoords="offset points",
+        ha=align,
+        color=_MUTED,
+        fontsize=_FONT_SIZE,
+    )
+
+
+def _mark_line(picture: Picture, axes: Axes, level: float, text: str, align: str) -> None:
+    axes.axhline(level, color=_MUTED, linewidth=1.4, linestyle=(0, (4, 4)))
+    _mark(picture, axes, text, (1, level), ("axes fraction", "data"), align)
 
 
 def _smooth(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,7 +1,8 @@
 """`predictions.parquet`: what a model answered, row by row, and how to read it back.
 
 Columns: `id`, `text` (and `text_pair` for pairs) if examples are given, `truth`, `label` (the
-predicted class), and for each class a float32 column `score:<class>`. The prefix keeps a class
+predicted class), and for each class a float32 column `score:<class>`. With several labels a row
+`truth` and `label` hold lists of classes. The prefix keeps a class
 called "text" from clashing with the text.
 
 Promises: rows stay in the order of the evaluation; the file is written whole or not at all; what is
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from textmill.core.decision import SINGLE, decision_of
 from textmill.core.errors import DataError
 from textmill.core.files import write_atomic
 from textmill.core.types import Example
@@ -40,18 +43,19 @@ def write_predictions(path: Path, evaluation: Evaluation, examples: Sequence[Exa
     Raises:
         StoreError: the disk is full, read-only or forbidden; an old file is untouched.
     """
-    labels = np.array(evaluation.labels, dtype=object)
     columns: dict[str, Any] = {"id": pa.array(evaluation.ids, pa.string())}
     if examples is not None:
         columns |= _text_columns(evaluation.ids, examples)
-    columns["truth"] = pa.array(labels[evaluation.truth], pa.string())
-    columns["label"] = pa.array(labels[evaluation.scores.argmax(axis=1)], pa.string())
+    for name, sets in (("truth", evaluation.truth_sets), ("label", evaluation.chosen)):
+        columns[name] = _names(sets, evaluation)
     for place, label in enumerate(evaluation.labels):
         columns[_SCORE + label] = pa.array(evaluation.scores[:, place], pa.float32())
     facts = {
         "labels": evaluation.labels,
         "seed": evaluation.seed,
         "num_resamples": evaluation.metrics.num_resamples,
+        "is_multilabel": evaluation.decision.is_multilabel,
+        "thresholds": evaluation.decision.thresholds,
     }
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(facts)})
     sink = pa.BufferOutputStream()
@@ -83,9 +87,47 @@ def read_predictions(path: Path) -> Evaluation:
     facts = json.loads(metadata[_KEY])
     labels: list[str] = facts["labels"]
     places = {label: place for place, label in enumerate(labels)}
-    truth = np.array([places[label] for label in table["truth"].to_pylist()], dtype=np.int64)
+    decision = SINGLE
+    if facts.get("is_multilabel"):
+        decision = decision_of("multilabel", facts["thresholds"])
+        truth = np.zeros((len(table), len(labels)), dtype=np.int64)
+        for row, names in enumerate(table["truth"].to_pylist()):
+            truth[row, [places[label] for label in names]] = 1
+    else:
+        truth = np.array([places[label] for label in table["truth"].to_pylist()], dtype=np.int64)
     scores = np.stack([table[_SCORE + label].to_numpy() for label in labels], axis=1)
-    return from_scores(labels, table["id"].to_pylist(), truth, scores, facts["seed"], facts["num_resamples"])
+    ids = table["id"].to_pylist()
+    return from_scores(labels, ids, truth, scores, facts["seed"], facts["num_resamples"], decision)
+
+
+def read_examples(path: Path) -> list[Example]:
+    """Return the rows of a predictions file, with their texts and true labels.
+
+    Args:
+        path: a file that was written with the texts.
+    """
+    wanted = [name for name in ("id", "text", "text_pair", "truth") if name in pq.read_schema(path).names]
+    rows = pq.read_table(path, columns=wanted).to_pylist()
+    return [
+        Example(
+            row["id"],
+            row["text"] if row.get("text_pair") is None else (row["text"], row["text_pair"]),
+            tuple(row["truth"]) if isinstance(row["truth"], list) else (row["truth"],),
+        )
+        for row in rows
+    ]
+
+
+def _names(sets: npt.NDArray[np.bool_], evaluation: Evaluation) -> pa.Array:
+    """Return the class of each row, or the list of its classes, as a column."""
+    if not evaluation.decision.is_multilabel:
+        labels = np.array(evaluation.labels, dtype=object)
+        return pa.array(labels[sets.argmax(axis=1)], pa.string())
+    return pa.array([_true_names(row, evaluation.labels) for row in sets.tolist()], pa.list_(pa.string()))
+
+
+def _true_names(row: list[bool], labels: Sequence[str]) -> list[str]:
+    return [label for label, is_true in zip(labels, row, strict=True) if is_true]
 
 
 def _text_columns(ids: Sequence[str], examples: Sequence[Example]) -> dict[str, Any]:

@@ -22,12 +22,14 @@ from markupsafe import Markup
 from textmill import __version__
 from textmill.core.files import write_atomic, write_json
 from textmill.core.types import Example, Text
+from textmill.encode.config import LongText
 from textmill.evaluate.compare import Comparison, compare
 from textmill.evaluate.curve import Curve, read_curve
 from textmill.evaluate.evaluate import Evaluation
-from textmill.evaluate.metrics import Cell
+from textmill.evaluate.metrics import NUM_BINS, Cell
 from textmill.evaluate.pictures import (
     MAX_DRAWN_CLASSES,
+    draw_attempts,
     draw_calibration,
     draw_confusion,
     draw_lengths,
@@ -60,8 +62,10 @@ def write_report(
     events: Path | None = None,
     lengths: npt.NDArray[np.int64] | None = None,
     max_length: int | None = None,
+    long_text: LongText = "head",
     comparison: Comparison | None = None,
     attempts: Sequence[Mapping[str, Any]] | None = None,
+    attempt_events: Sequence[Path] = (),
     examples: Sequence[Example] | None = None,
 ) -> ReportPaths:
     """Write `report.json`, `report.html` and `card.md` into a run folder.
@@ -76,8 +80,10 @@ def write_report(
         events: the event log of the training.
         lengths: (N,) tokens of each row before cutting.
         max_length: tokens beyond which a text is cut.
+        long_text: what is read of a longer text.
         comparison: baseline against model; None computes it where there is a baseline.
-        attempts: one entry for each try of the training.
+        attempts: one entry for each try of the training, shown where there are several.
+        attempt_events: the event log of each, for the picture of them all.
         examples: the test rows, so that the errors show their texts; None shows ids only.
 
     Raises:
@@ -97,11 +103,17 @@ def write_report(
         "baseline": None if baseline is None else baseline.as_json(),
         "comparison": None if comparison is None else comparison.as_json(),
         "training": None if curve is None else curve.as_json(),
-        "lengths": None if lengths is None or not len(lengths) else sum_up_lengths(lengths, max_length),
+        "lengths": None
+        if lengths is None or not len(lengths)
+        else sum_up_lengths(lengths, max_length, long_text),
         "errors": list_errors(evaluation, examples),
         "attempts": None if attempts is None else [dict(attempt) for attempt in attempts],
     }
     pictures = _draw(evaluation, curve, lengths, max_length)
+    tries = [found for path in attempt_events if (found := read_curve(path)) is not None]
+    if len(tries) > 1:
+        losses = [each.losses for each in tries]
+        pictures["attempts"] = draw_attempts(losses, label_entropy(evaluation), len(evaluation.labels))
     empty: dict[str, Any] = {"findings": (), "labels": {}, "sides": {}, "sources": {}, "fingerprint": None}
     shown = facts | {
         "data": empty | facts["data"],
@@ -116,32 +128,69 @@ def write_report(
     return paths
 
 
-def sum_up_lengths(lengths: npt.NDArray[np.int64], max_length: int | None) -> dict[str, Any]:
-    """Return the spread of lengths in tokens, and the share of rows that are cut."""
+def _lengths_of(
+    lengths: npt.NDArray[np.int64] | None, max_length: int | None, long_text: LongText
+) -> dict[str, Any] | None:
+    return None if lengths is None or not len(lengths) else sum_up_lengths(lengths, max_length, long_text)
+
+
+def sum_up_lengths(
+    lengths: npt.NDArray[np.int64], max_length: int | None, long_text: LongText = "head"
+) -> dict[str, Any]:
+    """Return the spread of lengths in tokens, the share of rows that are cut and of tokens that are lost."""
     median, most, longest = np.quantile(lengths, [0.5, 0.95, 1.0])
-    cut = 0.0 if max_length is None else float((lengths > max_length).mean())
+    longer = 0.0 if max_length is None else float((lengths > max_length).mean())
+    is_cut = max_length is not None and long_text != "windows"
+    lost = int(np.maximum(lengths - max_length, 0).sum()) if is_cut and max_length is not None else 0
     return {
         "rows": len(lengths),
         "median": float(median),
         "percentile_95": float(most),
         "longest": int(longest),
         "max_length": max_length,
-        "truncated_share": cut,
+        "long_text": long_text,
+        "longer_share": longer,
+        "truncated_share": longer if is_cut else 0.0,
+        "lost_share": lost / int(lengths.sum()) if lost else 0.0,
     }
+
+
+def label_entropy(evaluation: Evaluation) -> float:
+    """Return H(y) of the test rows in nats: the loss of the best answer that is the same for every text.
+
+    With several labels a row it is the mean over the labels, as the loss is.
+    """
+    shares = evaluation.truth_sets.mean(axis=0)  # (C,)
+    if evaluation.decision.is_multilabel:
+        shares = np.stack([shares, 1 - shares])  # (2, C)
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    total = float(-(shares * logs).sum())
+    return total / len(evaluation.labels) if evaluation.decision.is_multilabel else total
 
 
 def list_errors(evaluation: Evaluation, examples: Sequence[Example] | None) -> list[dict[str, Any]]:
     """Return the wrong answers of which the model was surest, the surest first."""
-    predicted = evaluation.scores.argmax(axis=1)
-    confidence = evaluation.scores.max(axis=1)
-    wrong = np.flatnonzero(predicted != evaluation.truth)
+    truth, chosen = evaluation.truth_sets, evaluation.chosen
+    is_multilabel = evaluation.decision.is_multilabel
+    if is_multilabel:
+        # Of a row's wrong decisions the surest: the score of a class that does not apply, or 1 - it.
+        sureness = np.where(chosen, evaluation.scores, 1 - evaluation.scores)
+        confidence = np.where(chosen != truth, sureness, 0).max(axis=1)
+    else:
+        confidence = evaluation.scores.max(axis=1)
+    wrong = np.flatnonzero((chosen != truth).any(axis=1))
     surest = wrong[np.argsort(-confidence[wrong], kind="stable")][:_NUM_ERRORS]
     texts = {example.id: example.text for example in examples or ()}
+
+    def named(applies: npt.NDArray[np.bool_]) -> str | list[str]:
+        names = [label for label, is_true in zip(evaluation.labels, applies.tolist(), strict=True) if is_true]
+        return names if is_multilabel else names[0]
+
     return [
         {
             "id": evaluation.ids[row],
-            "truth": evaluation.labels[evaluation.truth[row]],
-            "label": evaluation.labels[predicted[row]],
+            "truth": named(truth[row]),
+            "label": named(chosen[row]),
             "confidence": float(confidence[row]),
             "text": _one_line(texts[evaluation.ids[row]]) if evaluation.ids[row] in texts else None,
         }
@@ -170,15 +219,19 @@ def _draw(
     lengths: npt.NDArray[np.int64] | None,
     max_length: int | None,
 ) -> dict[str, Markup | None]:
-    pictures: dict[str, Markup | None] = {"loss": None, "metrics": None, "lengths": None}
+    pictures: dict[str, Markup | None] = {"loss": None, "metrics": None, "lengths": None, "attempts": None}
     metrics = evaluation.metrics
-    confusion, labels = _most_confused(metrics.confusion, evaluation.labels)
-    pictures["confusion"] = draw_confusion(confusion, labels)
-    pictures["calibration"] = draw_calibration(metrics.reliability, len(evaluation.labels))
+    confusion, kept = _most_confused(metrics.confusion, len(evaluation.labels))
+    totals = np.array([metrics.per_class[place].support for place in kept], dtype=np.int64)
+    pictures["confusion"] = draw_confusion(confusion, [evaluation.labels[place] for place in kept], totals)
+    # The confidence in one of C classes is at least 1 / C; the score of a class by itself may be 0.
+    lowest = NUM_BINS + 1 if metrics.is_multilabel else len(evaluation.labels)
+    pictures["calibration"] = draw_calibration(metrics.reliability, lowest)
     if lengths is not None and len(lengths) and max_length is not None:
         pictures["lengths"] = draw_lengths(lengths, max_length)
     if curve is not None:
-        num_classes = len(evaluation.labels)
+        # The mean of C binary cross-entropies of a constant one half is ln 2.
+        num_classes = 2 if metrics.is_multilabel else len(evaluation.labels)
         pictures["loss"] = draw_loss(
             curve.steps, curve.losses, curve.valid_steps, curve.valid_losses, num_classes
         )
@@ -189,11 +242,9 @@ def _draw(
     return pictures
 
 
-def _most_confused(
-    confusion: Sequence[Cell], labels: Sequence[str]
-) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return the part of a confusion matrix that fits a picture: the classes with most mistakes."""
-    mistakes = np.zeros(len(labels), dtype=np.int64)
+def _most_confused(confusion: Sequence[Cell], num_classes: int) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """Return the part of a confusion matrix that fits a picture, and its classes: those with most mistakes."""
+    mistakes = np.zeros(num_classes, dtype=np.int64)
     for cell in confusion:
         if cell.truth != cell.predicted:
             mistakes[[cell.truth, cell.predicted]] += cell.rows
@@ -203,7 +254,7 @@ def _most_confused(
     for cell in confusion:
         if cell.truth in place and cell.predicted in place:
             matrix[place[cell.truth], place[cell.predicted]] = cell.rows
-    return matrix, [labels[index] for index in kept]
+    return matrix, kept
 
 
 def _environment() -> Environment:
@@ -222,6 +273,7 @@ def _environment() -> Environment:
         flat=flatten,
         short=shorten,
         cell=_cell,
+        named=_named,
         pvalue=_pvalue,
     )
     environment.globals["max_drawn_classes"] = MAX_DRAWN_CLASSES
@@ -243,6 +295,11 @@ def _one_line(text: Text) -> str:
     """Return a text fit for the report: one line, cut, without halves of surrogate pairs (no UTF-8)."""
     line = text if isinstance(text, str) else " ⏐ ".join(text)
     return shorten(line, _TEXT_WIDTH).encode("utf-8", "replace").decode("utf-8")
+
+
+def _named(labels: str | Sequence[str]) -> str:
+    """Return a class, or several, as one text."""
+    return labels if isinstance(labels, str) else ", ".join(labels) or "–"
 
 
 def _percent(value: float, digits: int = 1) -> str:

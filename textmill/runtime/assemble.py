@@ -27,7 +27,7 @@ from textmill.model.predictor import TorchPredictor
 from textmill.runtime.encoder import CLEAN_FACT, MODEL, TextEncoder
 from textmill.runtime.export import export_onnx
 from textmill.runtime.gate_rows import GATE_ROWS, write_gate_rows
-from textmill.runtime.golden import GOLDEN, make_golden, write_golden
+from textmill.runtime.golden import GOLDEN, make_golden, odd_texts, write_golden
 from textmill.runtime.onnx import GRAPH
 from textmill.runtime.open import RUNTIMES
 from textmill.runtime.predictor import BundlePredictor
@@ -74,15 +74,18 @@ def prepare_bundle(
             export_onnx(classifier, tokenizer, folder / GRAPH, progress=progress)
             predictor = TorchPredictor(classifier, tokenizer)
             reference = BundlePredictor(TextEncoder.open(folder), predictor.scores_encoded)
-            write_golden(folder / GOLDEN, make_golden(reference, golden_texts))
-            write_gate_rows(folder / GATE_ROWS, gate_rows)
+            write_golden(
+                folder / GOLDEN, make_golden(reference, [*golden_texts, *odd_texts(classifier.task)])
+            )
+            is_multilabel = classifier.decision.is_multilabel
+            write_gate_rows(folder / GATE_ROWS, gate_rows, is_multilabel=is_multilabel)
             for path in extra:
                 shutil.copyfile(path, folder / path.name)
     except BaseException:
         remove_tree(folder)
         raise
     signature = Signature(
-        task="classification",
+        task=classifier.task,
         labels=classifier.labels,
         max_length=tokenizer.max_length,
         tokenizer=hashlib.sha256(tokenizer.json_bytes).hexdigest(),

@@ -1,35 +1,46 @@
 """The rows of the gate: labelled text kept inside a bundle, so that any host can repeat the comparison.
 
-What is not covered: rows with several labels.
+Rows of a multi-label model have a list of labels, which may be empty; those of other models one label.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from textmill.core.errors import StoreError
 from textmill.core.types import Example, Text
 
 GATE_ROWS = "gate.parquet"
-"""The file of a bundle with its gate rows: columns id, text, label, and text_pair for pairs."""
+"""The file of a bundle with its gate rows: columns id, text, label, and text_pair for pairs.
+
+`label` is a string, or a list of strings in the bundle of a multi-label model."""
 
 
-def write_gate_rows(path: Path, examples: Sequence[Example]) -> None:
-    """Write examples with one label each as Parquet."""
+def write_gate_rows(path: Path, examples: Sequence[Example], *, is_multilabel: bool = False) -> None:
+    """Write labelled examples as Parquet; each has exactly one label unless the model is multi-label."""
     import pyarrow
     from pyarrow import parquet
 
-    assert all(len(example.labels) == 1 for example in examples), "a gate row has exactly one label"
+    is_fit = is_multilabel or all(len(example.labels) == 1 for example in examples)
+    assert is_fit, "a gate row has exactly one label"
     first = [each.text if isinstance(each.text, str) else each.text[0] for each in examples]
     second = [None if isinstance(each.text, str) else each.text[1] for each in examples]
-    columns = {
-        "id": [example.id for example in examples],
-        "text": first,
-        "text_pair": second,
-        "label": [example.labels[0] for example in examples],
-    }
-    table = pyarrow.table({name: pyarrow.array(values, pyarrow.string()) for name, values in columns.items()})
+    string = pyarrow.string()
+    labels = (
+        pyarrow.array([list(example.labels) for example in examples], pyarrow.list_(string))
+        if is_multilabel
+        else pyarrow.array([example.labels[0] for example in examples], string)
+    )
+    table = pyarrow.table(
+        {
+            "id": pyarrow.array([example.id for example in examples], string),
+            "text": pyarrow.array(first, string),
+            "text_pair": pyarrow.array(second, string),
+            "label": labels,
+        }
+    )
     parquet.write_table(table, path)
 
 
@@ -50,8 +61,12 @@ def read_gate_rows(path: Path) -> list[Example]:
             got=f"{path} ({' '.join(str(err).split())[:120]})",
             fix="Publish the version again.",
         ) from err
-    return [Example(id=row["id"], text=_text(row), labels=(row["label"],)) for row in rows]
+    return [Example(id=row["id"], text=_text(row), labels=_labels(row["label"])) for row in rows]
 
 
-def _text(row: dict[str, str]) -> Text:
+def _labels(label: str | list[str]) -> tuple[str, ...]:
+    return (label,) if isinstance(label, str) else tuple(label)
+
+
+def _text(row: dict[str, Any]) -> Text:
     return row["text"] if row["text_pair"] is None else (row["text"], row["text_pair"])

@@ -8,6 +8,7 @@ What is not covered: whether the answers are right (the gate compares with the l
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from pydantic import Field, ValidationError
 from textmill.core.config import Config
 from textmill.core.errors import StoreError
 from textmill.core.files import write_json
-from textmill.core.types import Predictor, Text
+from textmill.core.types import Predictor, Task, Text
 from textmill.store.bundle import Bundle
 
 GOLDEN = "golden.json"
@@ -56,16 +57,22 @@ class Golden(Config):
     """Texts with answers."""
 
 
+def odd_texts(task: Task) -> list[Text]:
+    """Return the odd texts as a model of the task reads them: pairs beside themselves and beside the next."""
+    if task != "pairs":
+        return list(ODD_TEXTS)
+    return [*((text, text) for text in ODD_TEXTS), *itertools.pairwise(ODD_TEXTS)]
+
+
 def make_golden(predictor: Predictor, texts: Sequence[Text]) -> Golden:
-    """Return the answers of `predictor` to `texts` and to the odd ones.
+    """Return the answers of `predictor`.
 
     Args:
         predictor: the reference.
-        texts: some of the user's own, of many lengths.
+        texts: some of the user's own, of many lengths, and the odd ones.
     """
-    asked = [*texts, *ODD_TEXTS]
-    scores = predictor.scores(asked)
-    rows = [GoldenRow(text=text, scores=tuple(row)) for text, row in zip(asked, scores.tolist(), strict=True)]
+    scores = predictor.scores(texts)
+    rows = [GoldenRow(text=text, scores=tuple(row)) for text, row in zip(texts, scores.tolist(), strict=True)]
     return Golden(labels=predictor.labels, rows=tuple(rows))
 
 
