@@ -29,8 +29,8 @@ def measure(logits: torch.Tensor, targets: torch.Tensor, *, is_multilabel: bool 
 
     Returns:
         (7 + 2 C,) float32: rows; rows - 1; logits that are not finite; squares of the logits about the
-        batch's mean; label-weighted logits about the batch's mean; 1; whether all rows have the same labels; rows
-        with each label; rows predicted as each class.
+        batch's mean; label-weighted logits about the batch's mean; 1; whether all rows have the same
+        labels; rows with each label; rows predicted as each class.
     """
     with torch.no_grad():
         logits = logits.detach().float()
@@ -71,6 +71,11 @@ class Signals:
     def rows(self) -> float:
         """Rows seen."""
         return float(self.values[_ROWS])
+
+    @property
+    def num_batches(self) -> float:
+        """Batches seen."""
+        return float(self.values[_BATCHES])
 
     @property
     def infinite(self) -> float:
