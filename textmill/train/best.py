@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from textmill.core.files import disk_faults, fsync_folder, remove_tree
+from textmill.core.files import disk_faults, fsync_folder, fsync_tree, remove_tree
 from textmill.encode.tokenizer import Tokenizer
 from textmill.model import files
 from textmill.model.classifier import Classifier
@@ -48,14 +48,32 @@ def save_best(run_dir: Path, classifier: Classifier, tokenizer: Tokenizer) -> No
     Raises:
         StoreError: the disk is full or forbidden; the earlier best state is still there.
     """
-    staged, replaced, folder = run_dir / _STAGED, run_dir / _REPLACED, run_dir / FOLDER
+    with disk_faults(run_dir / _STAGED):
+        files.save(classifier, tokenizer, run_dir / _STAGED)
+        _replace_best(run_dir)
+
+
+def adopt_best(run_dir: Path, model: Path) -> None:
+    """Put a copy of the folder `model`, a state of another attempt, in place of `run_dir/model`.
+
+    Raises:
+        StoreError: the disk is full or forbidden; the earlier best state is still there.
+    """
+    staged = run_dir / _STAGED
     with disk_faults(staged):
-        files.save(classifier, tokenizer, staged)
-        if folder.exists():
-            folder.rename(replaced)
-        staged.rename(folder)
-        fsync_folder(run_dir)
-        remove_tree(replaced)
+        remove_tree(staged)
+        shutil.copytree(model, staged)
+        fsync_tree(staged)
+        _replace_best(run_dir)
+
+
+def _replace_best(run_dir: Path) -> None:
+    staged, replaced, folder = run_dir / _STAGED, run_dir / _REPLACED, run_dir / FOLDER
+    if folder.exists():
+        folder.rename(replaced)
+    staged.rename(folder)
+    fsync_folder(run_dir)
+    remove_tree(replaced)
 
 
 def repair_best(run_dir: Path) -> None:

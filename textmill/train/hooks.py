@@ -1,7 +1,8 @@
 """What follows a training: the event log, the bar, TensorBoard.
 
 Promises: `events.jsonl` holds one JSON line a step, one an evaluation and one a change of the guard's
-verdict, in order and each once, also after a resume: it is cut to the checkpoint's step before training goes on.
+verdict, in order and each once, also after a resume: it is cut to the checkpoint's step before training
+goes on.
 What is not covered: decisions. A hook watches; `best.py`, `guard.py` and `loop.py` decide.
 """
 

@@ -35,6 +35,7 @@ from textmill.train.checkpoint import Checkpoint, Counters, save_checkpoint
 from textmill.train.config import TrainConfig
 from textmill.train.device import Hardware, choose_hardware
 from textmill.train.feed import Feed, RowFeed, look_ahead
+from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.guard import Guard
 from textmill.train.guard.verdict import Verdict
 from textmill.train.hooks import EVENTS, Evaluated, EventLog, Hook, ProgressHook, StepDone, TensorBoardHook
@@ -59,6 +60,7 @@ def train(
     order: OrderConfig,
     run_dir: Path,
     *,
+    guard: GuardConfig | None = None,
     resume: bool = False,
     progress: Progress = SILENT,
     hooks: Sequence[Hook] = (),
@@ -72,6 +74,7 @@ def train(
         config: the `[train]` table.
         order: the `[order]` table.
         run_dir: gets `events.jsonl`, `checkpoints/`, `model/` and `training.json`.
+        guard: the `[guard]` table; None: nobody watches.
         resume: go on with the run in `run_dir`; from its start if it was killed before a checkpoint.
         progress: who watches.
         hooks: who else takes note of steps and evaluations.
@@ -80,7 +83,8 @@ def train(
         DataError: no training rows, fewer than two classes, or other data than the run began with.
         ModelError: a classifier with other classes than the data.
         ProjectError: a run folder in use, a resume with other settings, or a run that is complete.
-        TrainingGaveUp: a loss or gradient that is not a finite number; the best state so far is kept.
+        TrainingGaveUp: a loss or gradient that is not a finite number, or an alarm of the guard; the best
+            state so far is kept.
     """
     _check_input(classifier, splits)
     found = begin_or_resume(run_dir, splits, config, resume, progress)
@@ -97,6 +101,7 @@ def train(
         plan = BatchPlan(
             rows.lengths, max_tokens, config.row_limit, seed=config.seed, schedule=schedule_for(order)
         )
+        loss = build_loss(config, rows.targets.numpy(), len(splits.labels))
         # "auto" may mean another format on the machine where a run goes on: what it meant here is kept.
         settled = config.model_copy(update={"precision": hardware.precision})
         return train_feed(
@@ -104,15 +109,29 @@ def train(
             tokenizer,
             RowFeed(rows, plan, config.accumulate),
             encode_rows(splits.valid, tokenizer, splits.labels, is_multilabel=is_multilabel),
-            build_loss(config, rows.targets.numpy(), len(splits.labels)),
+            loss,
             config,
             run_dir,
             hardware=hardware,
             identity=identify(splits, rows.lengths, settled, order, max_tokens, classifier.config),
+            guard=_guard_for(guard, loss, splits.labels),
             found=found,
             progress=progress,
             hooks=hooks,
         )
+
+
+def _guard_for(config: GuardConfig | None, loss: Loss, labels: Sequence[str]) -> Guard | None:
+    if config is None or not config.enabled:
+        return None
+    return Guard(
+        config,
+        len(labels),
+        label_smoothing=loss.label_smoothing,
+        class_weights=None if loss.weights is None else loss.weights.tolist(),
+        is_multilabel=loss.is_multilabel,
+        labels=labels,
+    )
 
 
 def train_feed(

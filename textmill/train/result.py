@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from textmill.core.files import write_json
 
@@ -38,6 +39,10 @@ class TrainResult:
     threads: int
     device: str
     precision: str
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    """All tries of the run, as `attempts.json` has them; empty without rescue."""
+    verdict: dict[str, Any] | None = None
+    """What the guard said last; None: it saw no reason to say anything."""
 
     def as_json(self) -> dict[str, object]:
         """Return plain values, the folder as text."""

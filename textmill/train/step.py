@@ -73,7 +73,7 @@ def make_step(
     """
     begin = time.perf_counter()
     device = parts.hardware.device
-    lr = parts.config.lr * lr_share(counters.step, parts.num_steps, parts.config)
+    lr = parts.config.lr * lr_share(min(counters.step, parts.num_steps - 1), parts.num_steps, parts.config)
     set_lr(parts.optimizer, lr)
     parts.optimizer.zero_grad(set_to_none=True)
     num_rows = sum(len(batch.lengths) for batch in step)
@@ -88,7 +88,7 @@ def make_step(
         weights = None if batch.weights is None else batch.weights.to(device, non_blocking=True)
         per_row, counted = parts.loss.rows(logits, labels, weights)  # (B,), (B,)
         part = counted.sum() / num_rows
-        part.backward()
+        part.backward()  # type: ignore[no-untyped-call]
         total += part.detach()
         row_losses.append(per_row.detach())
         if parts.guard is not None:
@@ -113,7 +113,7 @@ def make_step(
     )
     verdict = None
     if parts.guard is not None:
-        verdict = parts.guard.observe(done.step, loss, values, *norms, lr)
+        verdict = parts.guard.observe(done.step, loss, values, norms[0], norms[1], lr)
     kept = parts.run_dir / best_states.FOLDER if counters.best.step else None
     check_finite(loss, done.grad_norm, done.step, lr, kept)
     parts.optimizer.step()

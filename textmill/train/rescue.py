@@ -1,0 +1,315 @@
+"""A run as a ladder of attempts: where the guard ends one, a cure begins the next.
+
+Promises: what is tried next follows from the diagnosis; every attempt is told to whoever watches and
+kept in `attempts.json`; the best healthy state of all attempts is in `run_dir / "model"` in the end,
+also when all is lost; all attempts together read at most `rescue.max_cost` times the rows of one training,
+where an attempt that has begun is not cut short; a run that was killed goes on in the right attempt.
+The weights that the run began with are kept in memory for its whole time, once more on the CPU.
+What is not covered: noticing (`guard/`), the cures themselves (`cures/`), streams.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from textmill.core.errors import TrainingGaveUp
+from textmill.core.progress import SILENT, Progress
+from textmill.data.prepare import Splits
+from textmill.encode.tokenizer import Tokenizer
+from textmill.model import files
+from textmill.model.classifier import Classifier
+from textmill.model.fresh import encoder_layers, renew_head, renew_layers
+from textmill.order.config import OrderConfig
+from textmill.order.difficulty_file import FILE as DIFFICULTY
+from textmill.train import checkpoint
+from textmill.train.attempt import Attempt, figures_of, is_better, load_attempts, save_attempts
+from textmill.train.best import FOLDER as MODEL
+from textmill.train.best import adopt_best
+from textmill.train.config import TrainConfig
+from textmill.train.cures.config import RescueConfig
+from textmill.train.cures.cure import Settings, Situation, Start
+from textmill.train.cures.ladder import choose
+from textmill.train.guard.config import GuardConfig
+from textmill.train.guard.verdict import Verdict
+from textmill.train.hooks import EVENTS, Evaluated, Hook, StepDone, read_events
+from textmill.train.loop import train
+from textmill.train.result import TrainResult
+
+_GAIN = 0.02
+"""A state is healthy when its macro-F1 is this much above that of the best constant answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What stays the same over all attempts."""
+
+    classifier: Classifier
+    tokenizer: Tokenizer
+    splits: Splits
+    settings: Settings
+    run_dir: Path
+    guard: GuardConfig
+    rescue: RescueConfig
+    progress: Progress
+    hooks: Sequence[Hook]
+    weights: dict[str, torch.Tensor]
+    """Those that the run began with, on the CPU."""
+
+
+def train_with_rescue(
+    classifier: Classifier,
+    tokenizer: Tokenizer,
+    splits: Splits,
+    config: TrainConfig,
+    order: OrderConfig,
+    run_dir: Path,
+    *,
+    guard: GuardConfig,
+    rescue: RescueConfig,
+    resume: bool = False,
+    progress: Progress = SILENT,
+    hooks: Sequence[Hook] = (),
+) -> TrainResult:
+    """Train a classifier; where the guard raises an alarm, climb the ladder of cures.
+
+    Args:
+        classifier: trained in place; on a resume too it must hold the weights that the run began with.
+        tokenizer: as in `train`.
+        splits: as in `train`.
+        config: the `[train]` table.
+        order: the `[order]` table.
+        run_dir: as in `train`; gets `attempts.json` and `attempts/` too.
+        guard: the `[guard]` table.
+        rescue: the `[rescue]` table.
+        resume: go on with the run in `run_dir`, in the attempt that was under way.
+        progress: is told what is noticed, what is tried, and what came of it.
+        hooks: see all attempts; step numbers begin again with each.
+
+    Returns:
+        How the last attempt ended, with `attempts` and `verdict`.
+
+    Raises:
+        UserError: as in `train`.
+        TrainingGaveUp: no attempt got away from the constant answer; the message is the diagnosis.
+    """
+    weights = {name: tensor.detach().cpu().clone() for name, tensor in classifier.state_dict().items()}
+    settings = Settings(config, order)
+    held = [_Held(hook) for hook in hooks]
+    run = _Run(classifier, tokenizer, splits, settings, run_dir, guard, rescue, progress, held, weights)
+    attempts = load_attempts(run_dir) if resume else []
+    try:
+        return _climb(run, attempts, resume)
+    finally:
+        for hook in hooks:
+            hook.close()
+
+
+def _climb(run: _Run, attempts: list[Attempt], resume: bool) -> TrainResult:
+    """Make attempts until one ends well or nothing is left to try."""
+    current = attempts[-1] if attempts else Attempt(1)
+    while True:
+        if current.status != "alarm":
+            ended, result = _try(run, current, resume)
+            attempts = [*attempts[: current.number - 1], ended]
+            save_attempts(run.run_dir, attempts)
+            if result is not None:
+                return _finish(run, attempts, result)
+            current = ended
+        treated = _next_attempt(run, attempts)
+        if treated is None:
+            raise _give_up(run, attempts)
+        current, resume = treated, False
+        attempts = [*attempts, current]
+        save_attempts(run.run_dir, attempts)
+
+
+def _try(run: _Run, attempt: Attempt, resume: bool) -> tuple[Attempt, TrainResult | None]:
+    """Make one attempt; return it as it ended, and its result if it ended well."""
+    folder = attempt.folder(run.run_dir)
+    settings = _settings_of(run, attempt)
+    if attempt.number > 1:
+        _place_weights(run, attempt)
+        folder.mkdir(parents=True, exist_ok=True)
+        resume = (folder / EVENTS).exists()  # a kill may have come before its first step
+        known = run.run_dir / DIFFICULTY
+        if known.exists() and not (folder / DIFFICULTY).exists():
+            shutil.copy(known, folder / DIFFICULTY)
+
+    try:
+        result = train(
+            run.classifier,
+            run.tokenizer,
+            run.splits,
+            settings.train,
+            settings.order,
+            folder,
+            guard=run.guard,
+            resume=resume,
+            progress=run.progress,
+            hooks=run.hooks,
+        )
+    except TrainingGaveUp as err:
+        verdict = _last_verdict(folder)
+        if verdict is None or not verdict.is_alarm:
+            raise
+        told = replace(attempt, status="alarm", ended=err.got, verdict=verdict, **figures_of(folder))
+        run.progress.say(f"Attempt {attempt.number} has ended: {verdict.sentence}")
+        return told, None
+    verdict = _last_verdict(folder)
+    how = "stopped early, without further gain" if result.stopped_early else "all epochs are done"
+    return replace(attempt, status="healthy", ended=how, verdict=verdict, **figures_of(folder)), result
+
+
+def _next_attempt(run: _Run, attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the next attempt by the diagnosis, or None where there is none or the budget is used up."""
+    last = attempts[-1]
+    assert last.verdict is not None
+    whole = run.settings.train.epochs * len(run.splits.train)
+    if sum(attempt.rows for attempt in attempts) + whole > run.rescue.max_cost * whole:
+        return None
+    healthy = _healthiest(run, attempts)
+    situation = Situation(
+        verdict=last.verdict,
+        settings=_settings_of(run, replace(last, start=Start())),
+        tried=tuple(attempt.cure for attempt in attempts if attempt.cure is not None),
+        healthy=None if healthy is None else healthy.number,
+        healthy_epochs=0 if healthy is None else healthy.best_epochs + healthy.start.epochs_done,
+        num_rows=len(run.splits.train),
+        num_layers=len(encoder_layers(run.classifier)),
+        is_pretrained=run.classifier.config.architecture is None,
+    )
+    chosen = choose(situation, run.rescue.ladder)
+    if chosen is None:
+        return None
+    rung, treatment = chosen
+    number = last.number + 1
+    run.progress.say(f"Attempt {number} ({rung}): {treatment.sentence}.")
+    return Attempt(
+        number, rung, treatment.sentence, {**last.changes, **treatment.changes}, start=treatment.start
+    )
+
+
+def _settings_of(run: _Run, attempt: Attempt) -> Settings:
+    settings = run.settings.with_changes(attempt.changes)
+    left = settings.train.epochs - attempt.start.epochs_done
+    return settings.with_changes({"train.epochs": max(1, left)})
+
+
+def _place_weights(run: _Run, attempt: Attempt) -> None:
+    """Put the weights in place from which an attempt starts."""
+    start = attempt.start
+    run.classifier.load_state_dict(run.weights)
+    if start.attempt is not None:
+        kept, _ = files.load(Attempt(start.attempt).folder(run.run_dir) / MODEL)
+        run.classifier.load_state_dict(kept.state_dict())
+    seed = _settings_of(run, attempt).train.seed
+    if start.fresh_head:
+        # The number keeps the head of a second attempt with the same seed another one.
+        renew_head(run.classifier, seed + attempt.number)
+    if start.fresh_layers:
+        renew_layers(run.classifier, start.fresh_layers, seed + attempt.number)
+
+
+def _finish(run: _Run, attempts: Sequence[Attempt], result: TrainResult) -> TrainResult:
+    """Bring the last attempt's best state and result into the run folder."""
+    last = attempts[-1]
+    if last.number > 1:
+        adopt_best(run.run_dir, last.folder(run.run_dir) / MODEL)
+        value = "" if result.best_metric is None else f"; {result.metric} {result.best_metric:.3f}"
+        run.progress.say(f"Attempt {last.number} ({last.cure}) has helped: {last.ended}{value}.")
+    told = replace(
+        result,
+        run_dir=run.run_dir,
+        attempts=[attempt.as_json() for attempt in attempts],
+        verdict=None if last.verdict is None else last.verdict.as_json(),
+    )
+    told.save()
+    for attempt in attempts[:-1]:  # never resumed again; hundreds of megabytes
+        shutil.rmtree(attempt.folder(run.run_dir) / checkpoint.FOLDER, ignore_errors=True)
+    return told
+
+
+def _give_up(run: _Run, attempts: Sequence[Attempt]) -> TrainingGaveUp:
+    """Keep the best healthy state, and return the diagnosis."""
+    last, healthy = attempts[-1], _healthiest(run, attempts)
+    assert last.verdict is not None
+    if healthy is not None and healthy.number > 1:
+        adopt_best(run.run_dir, healthy.folder(run.run_dir) / MODEL)
+    kept = "No attempt reached a healthy state. "
+    if healthy is not None:
+        figures = ", ".join(f"{name} {value:.3f}" for name, value in healthy.best.items())
+        kept = (
+            f"The best healthy state, of attempt {healthy.number} ({figures}), is in {run.run_dir / MODEL}. "
+        )
+    tried = ", ".join(attempt.cure or "the settings as they are" for attempt in attempts)
+    if last.verdict.kind == "data-or-wiring":
+        fix = "No cure helps against a fault in the data or the wiring: `textmill check` looks for it."
+    elif not run.rescue.ladder:
+        fix = "Lower train.lr, or let rescue.ladder name cures."
+    else:
+        fix = "Look at the labels with `textmill check`, lower train.lr, or raise rescue.max_cost."
+    return TrainingGaveUp(
+        "A training must get away from the constant answer",
+        got=f"{last.verdict.kind} after {len(attempts)} attempt{'s' * (len(attempts) > 1)} ({tried}); "
+        f"the last: {last.verdict.sentence.rstrip('.')}",
+        fix=kept + fix,
+    )
+
+
+def _healthiest(run: _Run, attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the attempt with the best healthy state among those whose state is kept."""
+    least = constant_f1(run.splits) + _GAIN
+    healthy = [a for a in attempts if a.best.get("f1_macro", 0.0) > least]
+    best: Attempt | None = None
+    for attempt in healthy:
+        if best is None or is_better(attempt, best, run.settings.train.metric):
+            best = attempt
+    return best
+
+
+def constant_f1(splits: Splits) -> float:
+    """Return the macro-F1 of the best constant answer on the validation rows, the bar of a healthy state.
+
+    One label a row: the most frequent class of share p has F1 2 p / (1 + p), all others 0. Several: every
+    label for every row, which gives each label its own 2 p / (1 + p).
+    """
+    counts = dict.fromkeys(splits.labels, 0)
+    most = 0
+    for example in splits.valid:
+        most = max(most, len(example.labels))
+        for label in example.labels:
+            counts[label] = counts.get(label, 0) + 1
+    shares = np.array([count for count in counts.values() if count], dtype=float) / max(1, len(splits.valid))
+    if not len(shares):
+        return 0.0
+    f1 = 2 * shares / (1 + shares)
+    return float(f1.mean() if most > 1 else f1.max() / len(f1))
+
+
+def _last_verdict(folder: Path) -> Verdict | None:
+    found = [event for event in read_events(folder / EVENTS) if event["event"] == "verdict"]
+    if not found:
+        return None
+    return Verdict.from_json({name: value for name, value in found[-1].items() if name != "event"})
+
+
+class _Held:
+    """A hook that outlives an attempt."""
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+
+    def on_step(self, event: StepDone) -> None:
+        self._hook.on_step(event)
+
+    def on_evaluation(self, event: Evaluated) -> None:
+        self._hook.on_evaluation(event)
+
+    def close(self) -> None:
+        """Leave the hook open for the next attempt."""
