@@ -127,11 +127,22 @@ def init(
 
 
 @app.command()
-def check(project: ProjectFile = DEFAULT_PROJECT, overrides: Overrides = None, as_json: Json = False) -> None:
-    """Look at the data before training: rows, classes, lengths, duplicates, conflicts, leakage."""
-    from textmill.pipeline import check as check_data
+def check(
+    project: ProjectFile = DEFAULT_PROJECT,
+    overrides: Overrides = None,
+    preflight: Annotated[
+        bool | None,
+        typer.Option(
+            "--preflight/--no-preflight",
+            help="Try the model on a few rows, too; default: if its weights are here and not large.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Look at data and model before training: duplicates, leaks, labels, lengths, wiring."""
+    from textmill.check import check as check_project
 
-    found = check_data(load(project, overrides), progress=progress_shown())
+    found = check_project(load(project, overrides), preflight=preflight, progress=progress_shown())
     if as_json:
         show_json(found.as_json())
     else:
