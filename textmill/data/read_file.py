@@ -82,7 +82,7 @@ def read_file(
         start: where to go on, or None for the beginning.
         same: the rule of one schema for all files; None for a file of its own.
         open_file: gives its bytes; is asked twice where reading begins in the middle.
-        block_bytes: how much of a text is read at a time; chunks are about as large.
+        block_bytes: how much is read at a time; chunks are about as large.
 
     Raises:
         DataError: not readable, or a bad row.
@@ -100,11 +100,13 @@ def read_file(
                 )
                 if start is not None and start.offset:
                     with open_file(file) as head:
-                        rows.begin(next(TextFile(file, head, encoding).pieces(_as_it_is)).text)
+                        rows.begin(
+                            next(TextFile(file, head, encoding, None, block_bytes).pieces(_as_it_is)).text
+                        )
                 text = TextFile(file, stream, encoding, start, block_bytes)
                 yield from _text_chunks(file, text, rows, bad, start, same)
             else:
-                yield from _table_chunks(file, stream, start, same)
+                yield from _table_chunks(file, stream, start, same, block_bytes)
     except pa.ArrowException as err:
         bad.refuse(_unreadable(file, err), file.name, None, "the file, or its rest")
     except OSError as err:
@@ -236,12 +238,12 @@ def _text_chunks(
 
 
 def _table_chunks(
-    file: SourceFile, stream: BinaryIO, start: Position | None, same: SameColumns
+    file: SourceFile, stream: BinaryIO, start: Position | None, same: SameColumns, block_bytes: int
 ) -> Iterator[Chunk]:
     """In a table's position, `offset` counts groups done and `line` rows of the group under way."""
     row = start.row if start else 0
     group, inside = (start.offset, start.line) if start else (0, 0)
-    for at, columns in read_table(file, stream, group, inside):
+    for at, columns in read_table(file, stream, group, inside, block_bytes):
         if same.refuses(file.name, set(columns), is_whole=True):
             return
         group, inside = (group, inside) if at == group else (at, 0)

@@ -22,7 +22,7 @@ CHUNK_BYTES = 4 << 20
 
 
 def read_table(
-    file: SourceFile, stream: BinaryIO, start: int, skip: int
+    file: SourceFile, stream: BinaryIO, start: int, skip: int, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[tuple[int, dict[str, pa.Array]]]:
     """Yield (row groups or batches done, columns) from row `skip` of group `start` on.
 
@@ -33,9 +33,9 @@ def read_table(
         DataError: two columns of one name.
     """
     if file.kind == ".parquet":
-        yield from _parquet(file, stream, start, skip)
+        yield from _parquet(file, stream, start, skip, chunk_bytes)
     else:
-        yield from _arrow(file, stream, start, skip)
+        yield from _arrow(file, stream, start, skip, chunk_bytes)
 
 
 def num_rows(file: SourceFile, stream: BinaryIO) -> int:
@@ -49,7 +49,7 @@ def num_rows(file: SourceFile, stream: BinaryIO) -> int:
 
 
 def _parquet(
-    file: SourceFile, stream: BinaryIO, start: int, skip: int
+    file: SourceFile, stream: BinaryIO, start: int, skip: int, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[tuple[int, dict[str, pa.Array]]]:
     opened = pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
     schema = opened.schema_arrow
@@ -61,13 +61,13 @@ def _parquet(
         for batch in opened.iter_batches(_BATCH_ROWS, row_groups=[group], use_threads=False):
             taken = min(skip, batch.num_rows)
             skip -= taken
-            for part in _bounded(batch.slice(taken)):
+            for part in _bounded(batch.slice(taken), chunk_bytes):
                 yield group, _columns(part, classes)
         skip = 0
 
 
 def _arrow(
-    file: SourceFile, stream: BinaryIO, start: int, skip: int
+    file: SourceFile, stream: BinaryIO, start: int, skip: int, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[tuple[int, dict[str, pa.Array]]]:
     reader = _reader(stream)
     refuse_repeated_names(reader.schema.names, file.name)
@@ -75,7 +75,7 @@ def _arrow(
     is_empty = True
     for index, batch in _record_batches(reader, start):
         is_empty = False
-        for part in _bounded(batch.slice(skip)):
+        for part in _bounded(batch.slice(skip), chunk_bytes):
             yield index, _columns(part, classes)
         skip = 0
     if is_empty and not start:
@@ -104,11 +104,11 @@ def _reader(stream: BinaryIO) -> pa.RecordBatchFileReader | pa.RecordBatchStream
         return pa.ipc.open_stream(source)
 
 
-def _bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _bounded(batch: pa.RecordBatch, chunk_bytes: int) -> Iterator[pa.RecordBatch]:
     """Cut a batch so that no part is much larger than a chunk."""
     if not batch.num_rows:
         return
-    num = min(_BATCH_ROWS, max(1, batch.num_rows * CHUNK_BYTES // max(1, batch.nbytes)))
+    num = min(_BATCH_ROWS, max(1, batch.num_rows * chunk_bytes // max(1, batch.nbytes)))
     for begin in range(0, batch.num_rows, num):
         yield batch.slice(begin, num)
 
