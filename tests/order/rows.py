@@ -44,3 +44,10 @@ def plan_of(config: OrderConfig, per_class: list[int], *, max_tokens: int = 120,
 def as_lists(batches: list[np.ndarray]) -> list[list[int]]:
     """Return batches as plain lists, which compare."""
     return [batch.tolist() for batch in batches]
+
+
+def head_of(plan: BatchPlan, epoch: int = 0) -> list[int]:
+    """Return the rows of an epoch whose order is meant."""
+    rng = np.random.default_rng(0)
+    chosen = plan.schedule.order(epoch, len(plan.lengths), rng)
+    return list(chosen.rows[: chosen.num_ordered].tolist())

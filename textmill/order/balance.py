@@ -102,7 +102,7 @@ def small_class_notes(
     shown = small[np.argsort(counts[small], kind="stable")][:_MAX_NAMED].tolist()
     names = ", ".join(
         f"{labels[index] if index < len(labels) else f'class {index}'!r} "
-        f"({counts[index]} row{'s' * (counts[index] != 1)})"
+        f"({counts[index]} row{'' if counts[index] == 1 else 's'})"
         for index in shown
     )
     more = f" and {len(small) - len(shown)} more" if len(small) > len(shown) else ""

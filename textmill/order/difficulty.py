@@ -16,7 +16,6 @@ What is not covered: probabilities under label smoothing, which exp(-loss) under
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -161,8 +160,3 @@ def easiest_first(rank: NDArray[np.float64], rng: np.random.Generator) -> NDArra
     which often is the label.
     """
     return np.lexsort((rng.permutation(len(rank)), rank)).astype(np.int64)
-
-
-def same_rows(difficulty: Difficulty, ids: Sequence[str]) -> bool:
-    """Return whether a difficulty is that of these examples, in this order."""
-    return len(difficulty) == len(ids) and all(a == b for a, b in zip(difficulty.ids, ids, strict=True))
