@@ -24,7 +24,9 @@ from textmill.check import check as check
 from textmill.core.errors import StoreError
 from textmill.core.files import remove_tree, write_atomic
 from textmill.core.progress import SILENT, Progress
+from textmill.data.bad_rows import SIDE_FILE
 from textmill.data.prepare import Splits, prepare
+from textmill.data.stream.open import Stream, open_stream
 from textmill.encode.tokenizer import Tokenizer
 from textmill.evaluate.evaluate import Evaluation, evaluate
 from textmill.evaluate.predictions import PREDICTIONS, read_examples, read_predictions, write_predictions
@@ -45,6 +47,7 @@ from textmill.train.hooks import EVENTS
 from textmill.train.preflight.static import find_before_steps
 from textmill.train.rescue import train_with_rescue
 from textmill.train.result import TrainResult, load_result
+from textmill.train.stream_train import refuse_order, train_stream
 
 _BASELINE = "baseline.parquet"
 _STAGING = ".bundle-"
@@ -72,8 +75,9 @@ class Run:
     def as_lines(self) -> list[str]:
         """Return what a person wants to know first."""
         ours, plain = self.evaluation.metrics, self.baseline.metrics
+        right = "Exactly right" if ours.is_multilabel else "Accuracy"
         return [
-            f"Accuracy {ours.accuracy:.3f}, macro-F1 {ours.f1_macro:.3f} on {ours.rows} test rows",
+            f"{right} {ours.accuracy:.3f}, macro-F1 {ours.f1_macro:.3f} on {ours.rows} test rows",
             f"Baseline (TF-IDF + logistic regression): {plain.accuracy:.3f}, {plain.f1_macro:.3f}",
             f"Report: {self.folder / 'report.html'}",
         ]
@@ -123,19 +127,47 @@ def train_run(project: Project, *, resume: bool = False, progress: Progress = SI
     """
     found = newest_unfinished(project) if resume else None
     # Data that cannot be used must not leave a folder behind.
-    splits = prepare(
-        project.config.data, project.folder, progress, cache=project.cache_root, task=project.config.task
-    )
+    if project.config.data.streaming:
+        stream = _open_stream(project, progress)
+        refuse_order(project.config.order)
+        splits = stream.splits
+    else:
+        stream = None
+        splits = prepare(
+            project.config.data, project.folder, progress, cache=project.cache_root, task=project.config.task
+        )
     folder = found or new_run(project)
     with claimed(folder):
-        return _train_in(folder, project, splits, resume, progress)
+        return _train_in(folder, project, splits, resume, progress, stream)
 
 
-def _train_in(folder: Path, project: Project, splits: Splits, resume: bool, progress: Progress) -> Run:
+def _open_stream(project: Project, progress: Progress) -> Stream:
     config = project.config
-    classifier, tokenizer, training = _train_or_load(project, splits, folder, resume, progress)
+    side_file = project.cache_root / SIDE_FILE
+    side_file.unlink(missing_ok=True)
+    return open_stream(
+        config.data,
+        project.folder,
+        seed=config.train.seed,
+        task=config.task,
+        side_file=side_file,
+        progress=progress,
+    )
+
+
+def _train_in(
+    folder: Path,
+    project: Project,
+    splits: Splits,
+    resume: bool,
+    progress: Progress,
+    stream: Stream | None = None,
+) -> Run:
+    config = project.config
+    classifier, tokenizer, training = _train_or_load(project, splits, folder, resume, progress, stream)
     write_atomic(folder / PROJECT, project.as_toml())
-    plain = evaluate(baseline(splits.train), splits.test, seed=config.train.seed, progress=progress)
+    simple = baseline(splits.train, splits.valid, config.task)
+    plain = evaluate(simple, splits.test, seed=config.train.seed, progress=progress)
     ours = evaluate(
         TorchPredictor(classifier, tokenizer, training.device),
         splits.test,
@@ -163,7 +195,12 @@ def _train_in(folder: Path, project: Project, splits: Splits, resume: bool, prog
 
 
 def _train_or_load(
-    project: Project, splits: Splits, folder: Path, resume: bool, progress: Progress
+    project: Project,
+    splits: Splits,
+    folder: Path,
+    resume: bool,
+    progress: Progress,
+    stream: Stream | None = None,
 ) -> tuple[Classifier, Tokenizer, TrainResult]:
     """Train, unless a run that was cut off before its report has nothing left to train."""
     config = project.config
@@ -177,6 +214,18 @@ def _train_or_load(
         progress.say(sentence)
     for finding in find_before_steps(classifier, tokenizer, notes, config.train):
         progress.say(f"{finding.level}: {finding.message}. {finding.fix}")
+    if stream is not None:
+        return classifier, tokenizer, train_stream(
+            classifier,
+            tokenizer,
+            stream,
+            config.train,
+            config.order,
+            folder,
+            guard=config.guard,
+            resume=resume,
+            progress=progress,
+        )
     training = train_with_rescue(
         classifier,
         tokenizer,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from textmill.core.decision import Decision
     from textmill.core.types import Example, Scores
     from textmill.evaluate.compare import Difference
     from textmill.runtime.predictor import BundlePredictor
@@ -131,7 +132,9 @@ def gate(
     scores = _scores(predictor, rows, progress)
     checks.append(_check_numbers(scores, rows))
     if checks[-1].verdict == "passed":
-        checks.append(_compare(candidate, live, rows, scores, config, threads, seed, progress))
+        checks.append(
+            _compare(candidate, live, rows, scores, predictor.decision, config, threads, seed, progress)
+        )
     return report()
 
 
@@ -279,6 +282,7 @@ def _compare(
     live: Bundle | None,
     rows: list[Example],
     scores: Scores,
+    decision: Decision,
     config: GateConfig,
     threads: int,
     seed: int,
@@ -305,8 +309,12 @@ def _compare(
 
     live_scores = _scores(live_predictor, rows, progress)
     known = (*candidate.manifest.signature.labels, *live.manifest.signature.labels)
-    labels = sorted({*known, *(row.labels[0] for row in rows)})
-    truth = _truth(rows, labels)
+    labels = sorted({*known, *(label for row in rows for label in row.labels)})
+    decisions = (
+        live_predictor.decision.for_labels(live_predictor.labels, labels),
+        decision.for_labels(candidate.manifest.signature.labels, labels),
+    )
+    truth = _truth(rows, labels, is_multilabel=decision.is_multilabel)
     difference = paired_difference(
         truth,
         _columns(live_scores, live_predictor.labels, labels),
@@ -314,6 +322,7 @@ def _compare(
         labels,
         config.metric,
         numpy_generator(seed, "gate"),
+        decisions=decisions,
     )
     return judge(difference, config.margin)
 
@@ -370,10 +379,13 @@ def _scores(predictor: BundlePredictor, rows: list[Example], progress: Progress)
     return scores
 
 
-def _truth(rows: list[Example], labels: list[str]) -> NDArray[np.int64]:
+def _truth(rows: list[Example], labels: list[str], *, is_multilabel: bool) -> NDArray[np.int64]:
+    """Return the (N,) class of each row, or (N, C) of 0 and 1 for a multi-label model."""
     import numpy as np
 
     places = {label: place for place, label in enumerate(labels)}
+    if is_multilabel:
+        return np.array([[int(label in row.labels) for label in labels] for row in rows], dtype=np.int64)
     return np.array([places[row.labels[0]] for row in rows], dtype=np.int64)
 
 
