@@ -56,7 +56,8 @@ def run(case: Case, seed: int) -> dict[str, Any]:
     """Train a case to its end.
 
     Returns:
-        `steps`: one list a step, [loss, encoder norm, head norm, learning rate, *measure]; the outcome.
+        What a ledger keeps: the kind and seed, the outcome, what `Guard.probe` and `label_shares` would
+        get, and `steps`: one list a step of [loss, encoder norm, head norm, learning rate, *measure].
     """
     torch.manual_seed(seed)
     begin = time.perf_counter()
@@ -69,10 +70,15 @@ def run(case: Case, seed: int) -> dict[str, Any]:
     if case.damage == "frozen":
         classifier.encoder.requires_grad_(False)
     _drop_unused_words(classifier, train, test)
+    probe = _probe(classifier.eval(), train, case)
     steps = _train(classifier.train(), train, case, seed)
     return {
+        "kind": case.kind,
+        "seed": seed,
         **_judge(classifier.eval(), test, case),
         "seconds": round(time.perf_counter() - begin, 1),
+        "label_shares": _shares(train, case),
+        "probe": probe,
         "steps": steps,
     }
 
@@ -160,10 +166,24 @@ def _logits(model: Classifier, rows: Rows, positions: Sequence[int], case: Case)
     return logits
 
 
+def _probe(model: Classifier, rows: Rows, case: Case) -> list[list[float]]:
+    """Return the logits of the first eight rows before the first step."""
+    with torch.no_grad():
+        found: list[list[float]] = _logits(model, rows, range(8), case).tolist()
+    return found
+
+
+def _shares(rows: Rows, case: Case) -> list[float] | None:
+    if case.is_multilabel:
+        return None
+    counts = np.bincount(rows.targets.numpy(), minlength=case.classes)
+    return [round(float(share), 6) for share in counts / counts.sum()]
+
+
 def _loss(logits: torch.Tensor, targets: torch.Tensor, case: Case) -> torch.Tensor:
     """Return the mean over rows of the loss that `textmill.train.loss` computes."""
     if case.is_multilabel:
-        return functional.binary_cross_entropy_with_logits(logits, targets, reduction="none").sum(1).mean()
+        return functional.binary_cross_entropy_with_logits(logits, targets, reduction="none").mean()
     per_row = functional.cross_entropy(logits, targets, reduction="none", label_smoothing=case.smoothing)
     if case.weights:
         per_row = per_row * torch.tensor(case.weights)[targets]

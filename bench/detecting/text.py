@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from textmill.core.seeds import numpy_generator
 
-_FILLER = (
-    "the a of film story with and it was very some people house day time this music light long water road hand "
-    "letter morning door table voice year place under again before"
-).split()
-_SIGNS = (
-    "awful boring terrible great lovely wonderful ship ocean sailor bread kitchen pepper doctor hospital nurse "
-    "horse saddle stable piano violin concert winter snow ice king crown castle train station ticket money bank "
-    "coin farmer wheat tractor teacher school pupil soldier army battle planet moon rocket garden flower rose "
-    "judge court lawyer fish river boat engine wheel driver forest wolf bear"
-).split()
+_FILLER_WORDS = (
+    "the a of film story with and it was very some people house day time this music light long water "
+    "road hand letter morning door table voice year place under again before"
+)
+_SIGN_WORDS = (
+    "awful boring terrible great lovely wonderful ship ocean sailor bread kitchen pepper doctor "
+    "hospital nurse horse saddle stable piano violin concert winter snow ice king crown castle train "
+    "station ticket money bank coin farmer wheat tractor teacher school pupil soldier army battle "
+    "planet moon rocket garden flower rose judge court lawyer fish river boat engine wheel driver "
+    "forest wolf bear"
+)
+_FILLER, _SIGNS = _FILLER_WORDS.split(), _SIGN_WORDS.split()
 WORDS_PER_CLASS = 3
 MAX_CLASSES = len(_SIGNS) // WORDS_PER_CLASS
 

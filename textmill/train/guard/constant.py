@@ -8,8 +8,8 @@ t_c = (1 - s) e_c + s / C, and a row of class c weighs w_c. For n_c rows of clas
     perfect answer    (W / N) H(t_1), since all H(t_c) are equal
 
 Without smoothing and weights these are the entropy of the labels, which is ln C for balanced classes, and 0.
-With several labels a row, each class is a yes-no question of its own and its targets are y (1 - s) + s / 2;
-the losses of all classes are added up.
+With several labels a row, each class is a yes-no question of its own, with targets y (1 - s) + s / 2 and
+weight w_c where the answer is yes; a row's loss is the mean over its classes (`train/loss.py`).
 What is not covered: losses that are not a cross-entropy.
 """
 
@@ -55,7 +55,7 @@ class ConstantAnswer:
         Args:
             num_classes: C.
             label_smoothing: share of the target that is spread evenly.
-            class_weights: (C,) weight of a row by its class; None for 1 everywhere.
+            class_weights: (C,) weight of a row by its class, or of a class where it applies; None for 1.
             is_multilabel: whether a row may have any number of labels.
         """
         self._smoothing = label_smoothing
@@ -84,7 +84,9 @@ class ConstantAnswer:
     def best(self, counts: Floats, rows: float) -> Floats:
         """Return (C,) the best constant answer, a probability of each class."""
         if self._is_multilabel:
-            share: Floats = counts / rows * (1.0 - self._smoothing) + self._smoothing / 2.0
+            yes, no = counts * self._weights, rows - counts
+            mass = np.maximum(yes + no, 1e-30)
+            share: Floats = (1.0 - self._smoothing) * yes / mass + self._smoothing / 2.0
             return share
         weighed = counts * self._weights
         mixed: Floats = (
@@ -93,10 +95,11 @@ class ConstantAnswer:
         return mixed
 
     def _bounds_multilabel(self, counts: Floats, rows: float) -> Bounds:
-        answer, sure = self.best(counts, rows), np.array([self._smoothing / 2.0])
-        constant = entropy(answer) + entropy(1.0 - answer)
-        floor = self._num_classes * (entropy(sure) + entropy(1.0 - sure))
-        return Bounds(float(constant), float(floor))
+        answer, half = self.best(counts, rows), self._smoothing / 2.0
+        mass = (counts * self._weights + rows - counts) / rows
+        constant = np.array([entropy(np.array([share, 1.0 - share])) for share in answer])
+        floor = entropy(np.array([half, 1.0 - half]))
+        return Bounds(float((mass * constant).mean()), float((mass * floor).mean()))
 
 
 def entropy(shares: Floats) -> float:

@@ -53,7 +53,7 @@ class Guard:
             num_classes: C.
             label_smoothing: share of the target that is spread evenly over all classes.
             class_weights: (C,) weight of a row by its class; None for 1 everywhere.
-            is_multilabel: whether a row may have any number of labels; the loss is then the sum over classes.
+            is_multilabel: whether a row may have any number of labels; its loss is the mean over classes.
             labels: the class names, for sentences.
             label_shares: (C,) share of each class in the whole data; without it, rows sorted by label are
                 told, but are no alarm.

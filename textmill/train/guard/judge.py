@@ -4,7 +4,7 @@ A training has fallen into the constant answer when three things hold together: 
 the best constant answer for the window's own labels, its logits do not go with the labels, and the encoder
 gets next to none of the gradient that it got at first. The first two also hold for a slow start, for
 noisy and for random labels; the third does not. After a time of learning, one class for all inputs
-stands in for the third, since a run that had learnt gives the classes of its labels.
+stands in for the third, unless the labels are nearly all of that class.
 
 Each limit lies between what was seen of collapsed and of healthy runs; `docs/guard.md` has the table.
 What is not covered: words (`sentences.py`), when to speak (`guard.py`).
@@ -32,7 +32,7 @@ MAX_ENCODER_SHARE, MAX_SHARE_AFTER = 0.2, 0.3
 A converged run lies at 0.05 too, with a loss far below the constant answer's. A run that has learnt gets
 there from 1 to 2, and fell to 0.20 at most."""
 MAX_SPREAD, NO_SPREAD = 1.0, 1e-3
-"""Nats. Collapsed: 0.02 to 0.5, dropout's noise; converged: 1.5 to 12. Without dropout a dead head gives 0."""
+"""Nats. Collapsed: 0.02 to 0.5, dropout's noise; converged: 1.5 to 12. A dead head without dropout: 0."""
 DIVERGED = -0.5
 """Learnt share of a run that flies apart: its logits are far from 0 and swing."""
 ONE_CLASS = 0.98
@@ -91,7 +91,8 @@ def is_constant(view: View, *, has_learnt: bool) -> bool:
         return True
     if signals.spread < NO_SPREAD:
         return True
-    return has_learnt and signals.top_share >= ONE_CLASS
+    # Where one class is nearly all there is, answering it says little.
+    return has_learnt and signals.top_share >= ONE_CLASS and float(view.best.max()) < IMBALANCE
 
 
 def shows_learning(view: View) -> bool:

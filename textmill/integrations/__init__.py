@@ -1,0 +1,1 @@
+"""The guard and the order inside other people's training code."""
