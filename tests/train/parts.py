@@ -15,6 +15,7 @@ from textmill.data.prepare import Splits
 from textmill.data.report import DataReport
 from textmill.order.config import OrderConfig
 from textmill.train.config import TrainConfig
+from textmill.train.guard.config import GuardConfig
 from textmill.train.hooks import Evaluated, Hook, StepDone
 from textmill.train.loop import train
 from textmill.train.result import TrainResult
@@ -51,6 +52,8 @@ def toy_train(
     hooks: Sequence[Hook] = (),
     progress: SilentProgress | None = None,
     model: dict[str, Any] | None = None,
+    order: OrderConfig | None = None,
+    guard: GuardConfig | None = None,
     **changes: Any,
 ) -> TrainResult:
     splits = splits or toy_splits()
@@ -60,8 +63,9 @@ def toy_train(
         tokenizer,
         splits,
         toy_config(**changes),
-        OrderConfig(),
+        order or OrderConfig(),
         run_dir,
+        guard=guard,
         resume=resume,
         progress=progress or SilentProgress(),
         hooks=hooks,

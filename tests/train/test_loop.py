@@ -1,4 +1,5 @@
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from tests.train.parts import Recorder, make_splits, toy_config, toy_splits, toy
 from textmill.core.errors import DataError, ModelError, ProjectError, TrainingGaveUp
 from textmill.model import files
 from textmill.model.predictor import TorchPredictor
-from textmill.order.config import OrderConfig
+from textmill.order.config import OrderConfig, Strategy
+from textmill.order.difficulty_file import load_difficulty
 from textmill.order.sampler import BatchPlan
 from textmill.train.feed import plan_steps
+from textmill.train.guard.config import GuardConfig
 from textmill.train.hooks import read_events
 from textmill.train.loop import train
 from textmill.train.result import load_result
@@ -170,3 +173,36 @@ def test_tensorboard_files_are_written_on_request(tmp_path):
     pytest.importorskip("tensorboard")
     toy_train(tmp_path, epochs=1, tensorboard=True)
     assert list((tmp_path / "tensorboard").glob("events.*"))
+
+
+def test_an_ordered_training_begins_with_short_texts_and_keeps_its_difficulties(tmp_path):
+    recorder = Recorder()
+    order = OrderConfig(strategy="ordered", ordered_share=0.4)
+    toy_train(tmp_path, toy_splits(96, 32), epochs=1, max_rows=8, hooks=[recorder], order=order)
+    per_row = [step.tokens / step.rows for step in recorder.steps]
+    assert np.mean(per_row[:3]) < 0.8 * np.mean(per_row)
+    assert load_difficulty(tmp_path / "difficulty.parquet").seen.epochs.tolist() == [1.0] * 96
+
+
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+def test_every_strategy_trains(tmp_path, strategy):
+    result = toy_train(tmp_path, epochs=1, order=OrderConfig(strategy=strategy))
+    assert result.steps > 0
+
+
+def test_an_alarm_of_the_guard_ends_the_training_with_its_diagnosis(tmp_path):
+    with pytest.raises(TrainingGaveUp, match="never-left at step") as caught:
+        toy_train(
+            tmp_path, toy_splits(640, 32), lr=0.03, batch_size=16, warmup_share=0.0, guard=GuardConfig()
+        )
+    assert caught.value.exit_code == 4
+    last = read_events(tmp_path / "events.jsonl")[-1]
+    assert (last["event"], last["kind"], last["is_alarm"]) == ("verdict", "never-left", True)
+
+
+def test_the_gradient_is_told_in_two_parts(tmp_path):
+    recorder = Recorder()
+    toy_train(tmp_path, epochs=1, hooks=[recorder])
+    for step in recorder.steps:
+        assert min(step.encoder_norm, step.head_norm) > 0
+        assert step.grad_norm == pytest.approx((step.encoder_norm**2 + step.head_norm**2) ** 0.5)

@@ -13,6 +13,9 @@ from tests.toy import toy_examples
 from tests.train.parts import PulledPlug, PulledPlugError, Said, make_splits, toy_train
 from textmill.core.errors import DataError, ProjectError
 from textmill.core.seeds import numpy_generator
+from textmill.order.config import OrderConfig
+from textmill.order.difficulty_file import load_difficulty
+from textmill.train.guard.config import GuardConfig
 from textmill.train.hooks import read_events
 
 OPTIMIZERS = ("adamw", "adam", "rmsprop")
@@ -54,6 +57,24 @@ def test_a_resumed_run_equals_the_undisturbed_one_to_the_last_bit(tmp_path, opti
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
     assert (resumed.best_step, resumed.best_metric) == (whole.best_step, whole.best_metric)
     assert 0 < resumed.new_steps < resumed.steps == whole.steps
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["fixed", "dynamic"])
+@pytest.mark.parametrize("step", [2, 10], ids=["in the ordered phase", "in the second epoch"])
+def test_a_resume_in_an_ordered_training_is_exact(tmp_path, dynamic, step):
+    options = {
+        "order": OrderConfig(strategy="ordered", ordered_share=0.5, dynamic=dynamic),
+        "guard": GuardConfig(),
+        "checkpoint_every": 1,
+        "epochs": 3,
+    }
+    toy_train(tmp_path / "whole", **options)
+    pull_plug(tmp_path / "cut", step, **options)
+    toy_train(tmp_path / "cut", resume=True, **options)
+    assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+    mine, whole = (load_difficulty(tmp_path / name / "difficulty.parquet") for name in ("cut", "whole"))
+    assert mine.state() == whole.state() != {}
 
 
 def test_evaluating_or_saving_more_often_changes_no_loss(tmp_path, whole):

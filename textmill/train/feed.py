@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from textmill.core.types import Batch
+from textmill.order.difficulty import Difficulty
+from textmill.order.losses import EpochLosses
 from textmill.order.sampler import BatchPlan
 from textmill.train.rows import EncodedRows
 
@@ -83,17 +85,27 @@ def look_ahead(steps: Iterator[Sequence[Batch]]) -> Iterator[Drawn]:
 class RowFeed:
     """Steps over rows that are all at hand, in the order of a batch plan."""
 
-    def __init__(self, rows: EncodedRows, plan: BatchPlan, accumulate: int = 1) -> None:
+    def __init__(
+        self,
+        rows: EncodedRows,
+        plan: BatchPlan,
+        accumulate: int = 1,
+        difficulty: Difficulty | None = None,
+    ) -> None:
         """Keep what the steps are made of.
 
         Args:
             rows: N training rows.
             plan: says which of them meet in a batch, epoch by epoch.
             accumulate: batches of a step; the tail of an epoch is a step of fewer.
+            difficulty: of the rows; learns from the model's own losses after each epoch.
         """
         self._rows = rows
         self._plan = plan
         self._accumulate = accumulate
+        self.difficulty = difficulty
+        self._losses = None if difficulty is None else EpochLosses(rows.ids)
+        self._num_left = 0  # steps of the epoch that have not been observed
 
     @property
     def max_tokens(self) -> int:
@@ -101,23 +113,41 @@ class RowFeed:
         return self._plan.max_tokens
 
     def num_steps(self, epochs: int) -> int:
-        """Return the steps of the first `epochs` epochs together."""
+        """Return the steps of the first `epochs` epochs together, by the difficulties as they are known now."""
         return sum(len(plan_steps(self._plan, epoch, self._accumulate)) for epoch in range(epochs))
 
     def steps(self, epoch: int, position: int) -> Iterator[Sequence[Batch]]:
         """Yield the steps of an epoch from the `position`-th on."""
-        for step in plan_steps(self._plan, epoch, self._accumulate)[position:]:
+        planned = plan_steps(self._plan, epoch, self._accumulate)[position:]
+        self._num_left = len(planned)
+        for step in planned:
             yield [self._rows.batch(positions) for positions in step]
 
     def state(self) -> dict[str, Any]:
-        """Return nothing: the plan is a function of seed and epoch."""
-        return {}
+        """Return what the model has shown of the rows; nothing where no difficulty is kept."""
+        if self.difficulty is None or self._losses is None:
+            return {}
+        return {"difficulty": self.difficulty.state(), "losses": self._losses.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a state, which is empty."""
+        """Go back to a state."""
+        if self.difficulty is not None and self._losses is not None:
+            self._losses.restore(state["losses"])
+            self._use(self.difficulty.with_state(state["difficulty"]))
 
     def observe(self, ids: Sequence[str], losses: npt.NDArray[np.float32]) -> None:
-        """Take note of a step; a fixed order learns nothing from it."""
+        """Take note of a step; with the last one of an epoch the difficulties change."""
+        if self.difficulty is None or self._losses is None:
+            return
+        self._losses.add(ids, losses)
+        self._num_left -= 1
+        if self._num_left == 0:
+            self._use(self.difficulty.after_epoch(self._losses.means()))
+            self._losses.clear()
+
+    def _use(self, difficulty: Difficulty) -> None:
+        self.difficulty = difficulty
+        self._plan = self._plan.with_difficulty(difficulty)
 
 
 def plan_steps(plan: BatchPlan, epoch: int, accumulate: int) -> list[list[npt.NDArray[np.int64]]]:

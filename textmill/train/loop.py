@@ -15,12 +15,14 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from textmill.core.errors import DataError, ModelError, TrainingGaveUp
+from textmill.core.files import disk_faults
 from textmill.core.progress import SILENT, Progress
 from textmill.core.seeds import stream_seed
 from textmill.data.prepare import Splits
@@ -28,6 +30,9 @@ from textmill.encode.tokenizer import Tokenizer
 from textmill.model import files
 from textmill.model.classifier import Classifier
 from textmill.order.config import OrderConfig
+from textmill.order.difficulty_file import FILE as DIFFICULTY
+from textmill.order.difficulty_file import save_difficulty
+from textmill.order.make import difficulty_for
 from textmill.order.sampler import BatchPlan
 from textmill.order.schedule import schedule_for
 from textmill.train import best as best_states
@@ -98,16 +103,14 @@ def train(
             if found
             else choose_max_tokens(config, classifier, rows, hardware, progress)
         )
-        plan = BatchPlan(
-            rows.lengths, max_tokens, config.row_limit, seed=config.seed, schedule=schedule_for(order)
-        )
+        feed = _ordered_feed(splits, rows, config, order, max_tokens, run_dir, progress)
         loss = build_loss(config, rows.targets.numpy(), len(splits.labels))
         # "auto" may mean another format on the machine where a run goes on: what it meant here is kept.
         settled = config.model_copy(update={"precision": hardware.precision})
-        return train_feed(
+        result = train_feed(
             classifier,
             tokenizer,
-            RowFeed(rows, plan, config.accumulate),
+            feed,
             encode_rows(splits.valid, tokenizer, splits.labels, is_multilabel=is_multilabel),
             loss,
             config,
@@ -119,6 +122,46 @@ def train(
             progress=progress,
             hooks=hooks,
         )
+    if feed.difficulty is not None:
+        save_difficulty(feed.difficulty, run_dir)  # with what the model has shown of each row
+    return result
+
+
+def _ordered_feed(
+    splits: Splits,
+    rows: EncodedRows,
+    config: TrainConfig,
+    order: OrderConfig,
+    max_tokens: int,
+    run_dir: Path,
+    progress: Progress,
+) -> RowFeed:
+    """Return the steps in the order that is asked for; what it rests on is kept in the run folder."""
+    has_windows = len(rows) > len(splits.train)
+    difficulty = difficulty_for(
+        order,
+        [splits.train[index] for index in rows.owner.tolist()] if has_windows else splits.train,
+        rows.lengths,
+        config.seed,
+        progress,
+        known=run_dir / DIFFICULTY,
+        is_multilabel=rows.targets.ndim == 2,
+    )
+    if difficulty is not None:
+        with disk_faults(run_dir):
+            run_dir.mkdir(parents=True, exist_ok=True)
+        save_difficulty(difficulty, run_dir)
+    schedule = schedule_for(
+        order,
+        difficulty=difficulty,
+        class_index=rows.targets.numpy(),
+        labels=splits.labels,
+        seed=config.seed,
+    )
+    for sentence in schedule.notes:
+        progress.say(sentence)
+    plan = BatchPlan(rows.lengths, max_tokens, config.row_limit, seed=config.seed, schedule=schedule)
+    return RowFeed(rows, plan, config.accumulate, difficulty)
 
 
 def _guard_for(config: GuardConfig | None, loss: Loss, labels: Sequence[str]) -> Guard | None:
@@ -197,6 +240,7 @@ def train_feed(
             cut_back(run_dir, found, progress)
             found.restore(classifier, parts.optimizer, hardware.device)
             feed.restore(found.feed)
+            parts = replace(parts, num_steps=feed.num_steps(config.epochs))
             if guard is not None and found.guard is not None:
                 guard.restore(found.guard)
         first_step = counters.step
@@ -247,6 +291,8 @@ def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: S
                 if verdict.is_alarm:
                     raise _gave_up(parts, counters, verdict)
             _count(counters, done, step.is_last, step.seconds + time.perf_counter() - begin)
+            if step.is_last:  # a stream knows only now how long its epochs are
+                parts = replace(parts, num_steps=parts.feed.num_steps(config.epochs))
 
             is_new_best = False
             if counters.position == 0 or (config.evaluate_every and done.step % config.evaluate_every == 0):
