@@ -6,11 +6,20 @@ import time
 import unicodedata
 from collections import Counter
 
+import ftfy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from textmill.data.clean import clean_text, clean_texts
+from textmill.data.clean import (
+    _IDLE_JOINER,
+    _INVISIBLE,
+    _LINE_BREAK,
+    _ODD_BLANKS,
+    _ZERO_SPACE,
+    clean_text,
+    clean_texts,
+)
 from textmill.data.config import CleanConfig
 
 DEFAULT = CleanConfig()
@@ -131,3 +140,30 @@ def test_cleaning_loads_nothing_heavy() -> None:
         "assert not {'datasets', 'pyarrow', 'sklearn', 'torch', 'numpy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+ODD = st.sampled_from([
+    *"aE .,", "Ã", "Â", "©", "\u00a0", "®", "Ø", "Ù", "œ", "à", "²", "â€™", "é", "É", "€", "£", "вЂ", "Г",
+    "ГўВЂВ", "√", "≈", "ā€", "¿", "°", "\x85", "好", "…", "’", "a long run of plain letters ", "\n",
+])  # fmt: skip
+
+
+@given(st.lists(ODD, max_size=14).map("".join))
+@settings(max_examples=500, deadline=None)
+def test_looking_around_odd_letters_finds_what_ftfy_finds(text: str) -> None:
+    only = NONE.model_copy(update={"mojibake": True})
+    assert clean_text(text, only) == ftfy.fix_encoding(text)
+
+
+@given(
+    st.lists(ODD | st.sampled_from(["  ", "\t", "\u200d", "\x1c", "\u3000", "\u00ad"]), max_size=8).map(
+        "".join
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_blanks_and_control_characters_go_as_by_their_plain_rules(text: str) -> None:
+    found = clean_text(text, NONE.model_copy(update={"control": True, "blanks": True}))
+    slow = _INVISIBLE.sub("", text)
+    slow = _IDLE_JOINER.sub("", _ZERO_SPACE.sub("", slow))
+    slow = _ODD_BLANKS.sub(lambda run: "\n" if _LINE_BREAK.search(run.group()) else " ", slow).strip()
+    assert found == slow

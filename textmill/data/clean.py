@@ -15,8 +15,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 import ftfy
+from ftfy.badness import is_bad
 
 from textmill.data.config import CleanConfig
 
@@ -36,6 +38,9 @@ _LINE_BREAK = re.compile("[\n\r\x0b\x0c\x85\u2028\u2029]")
 _MAX_MARKS = 30  # Unicode's stream-safe limit (UAX 15, D4); real text stays far below it
 _LONG_TEXT = 2_000
 _ENTITY_PASSES = 3
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_MAX_RUNS = 64  # of other letters in a text: beyond that ftfy looks at all of it in no more time
+_CONTEXT = 8  # the longest sequence that ftfy 6 looks for has six characters
 _PIECE = 20_000
 
 Step = tuple[str, Callable[[str], str]]
@@ -103,11 +108,19 @@ def _unescape(text: str) -> str:
 
 
 def _fix_mojibake(text: str) -> str:
-    if text.isascii():
+    if text.isascii() or not _looks_garbled(text):
         return text
     if len(text) <= _PIECE:
         return str(ftfy.fix_encoding(text))
     return "".join(ftfy.fix_encoding(piece) for piece in _pieces(text))
+
+
+def _looks_garbled(text: str) -> bool:
+    """Return False only where ftfy would find nothing: it looks for short sequences, none all ASCII."""
+    runs = [run.span() for run in islice(_BEYOND_ASCII.finditer(text), _MAX_RUNS + 1)]
+    if len(runs) > _MAX_RUNS or len(text) > _PIECE:
+        return True
+    return any(is_bad(text[max(0, start - _CONTEXT) : end + _CONTEXT]) for start, end in runs)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -123,6 +136,9 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _remove_control(text: str) -> str:
+    # What Python calls printable has no control or format characters.
+    if text.replace("\n", "").isprintable():
+        return text
     text = _INVISIBLE.sub("", text)
     if text.isascii():
         return text
@@ -146,4 +162,7 @@ def _piles_marks(text: str) -> bool:
 
 
 def _even_blanks(text: str) -> str:
+    # Of all white space only the blank is printable, so that a run can only be one of blanks.
+    if text.isprintable() and "  " not in text:
+        return text.strip()
     return _ODD_BLANKS.sub(lambda run: "\n" if _LINE_BREAK.search(run.group()) else " ", text).strip()
