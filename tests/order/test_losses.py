@@ -16,6 +16,13 @@ def test_a_row_that_comes_twice_has_the_mean_and_one_that_does_not_has_none():
     assert np.isnan(losses.means()).all()
 
 
+def test_windows_of_one_text_share_their_mean():
+    losses = EpochLosses(["a", "a", "b"])
+    losses.add(["a", "b"], np.array([1.0, 4.0], np.float32))
+    losses.add(["a"], np.array([2.0], np.float32))
+    np.testing.assert_array_equal(losses.means(), [1.5, 1.5, 4.0])
+
+
 def test_a_resume_inside_an_epoch_is_exact():
     whole, cut = EpochLosses(["a", "b"]), EpochLosses(["a", "b"])
     for each in (whole, cut):

@@ -24,11 +24,14 @@ class EpochLosses:
         """Begin without any loss.
 
         Args:
-            ids: N example ids; of rows with one id the last stands for all.
+            ids: N example ids; rows with one id, as the windows of a long text have, share their mean.
         """
-        self._place = {name: index for index, name in enumerate(ids)}
-        self._sums = np.zeros(len(ids))
-        self._counts = np.zeros(len(ids))
+        self._place: dict[str, int] = {}
+        self._place_of_row = np.array(
+            [self._place.setdefault(name, len(self._place)) for name in ids], dtype=np.int64
+        )
+        self._sums = np.zeros(len(self._place))
+        self._counts = np.zeros(len(self._place))
 
     def add(self, ids: Sequence[str], losses: NDArray[np.floating[Any]]) -> None:
         """Take note of the losses of some rows.
@@ -45,7 +48,7 @@ class EpochLosses:
         """Return (N,) the mean loss of each row; NaN for a row without one."""
         means = np.full(len(self._sums), np.nan)
         np.divide(self._sums, self._counts, out=means, where=self._counts > 0)
-        return means
+        return means[self._place_of_row]
 
     def clear(self) -> None:
         """Begin again, for the next epoch."""
