@@ -15,12 +15,14 @@ import numpy.typing as npt
 from textmill.data.findings.finding import Finding
 
 _MUCH = 0.2  # more batches of one class than chance gives
-_NUM_BATCHES = 200
+_SURE = 4.0  # standard deviations of that number by chance
+_NUM_BATCHES, _FEWEST = 200, 4
+_BEGINNING = 0.2  # of the epoch, judged alone too: it is where a model falls into one answer
 
 
 @dataclass(frozen=True, slots=True)
 class ClassMix:
-    """Batches of one class only, among the first of an epoch."""
+    """Batches of one class only, at the beginning of an epoch or in all of it, whichever has more of them."""
 
     num_batches: int
     """Batches of two rows or more looked at."""
@@ -42,19 +44,21 @@ def measure_mix(batches: Sequence[npt.NDArray[np.int64]], class_index: npt.NDArr
     looked_at = [batch for batch in batches[:_NUM_BATCHES] if len(batch) > 1]
     shares = np.bincount(class_index) / max(1, len(class_index))
     changes = float((class_index[1:] != class_index[:-1]).mean()) if len(class_index) > 1 else 0.0
-    by_chance = 1.0 - float((shares**2).sum())
+    file_order = changes / max(1.0 - float((shares**2).sum()), 1e-9)
     if not looked_at:
-        return ClassMix(0, 0.0, 0.0, changes / max(by_chance, 1e-9))
-    single = [len(np.unique(class_index[batch])) == 1 for batch in looked_at]
-    expected = [float((shares ** len(batch)).sum()) for batch in looked_at]
-    return ClassMix(
-        len(looked_at), float(np.mean(single)), float(np.mean(expected)), changes / max(by_chance, 1e-9)
-    )
+        return ClassMix(0, 0.0, 0.0, file_order)
+    single = np.array([len(np.unique(class_index[batch])) == 1 for batch in looked_at], dtype=np.float64)
+    expected = np.array([float((shares ** len(batch)).sum()) for batch in looked_at])
+    parts = {len(looked_at), max(_FEWEST, round(_BEGINNING * len(looked_at)))}
+    num = max(parts, key=lambda part: float(single[:part].mean() - expected[:part].mean()))
+    num = min(num, len(looked_at))
+    return ClassMix(num, float(single[:num].mean()), float(expected[:num].mean()), file_order)
 
 
 def find_in_mix(mix: ClassMix, strategy: str) -> Iterator[Finding]:
     """Yield that batches hold one class each."""
-    if mix.single_share > mix.expected_share + _MUCH:
+    chance = (mix.expected_share * (1 - mix.expected_share) / max(1, mix.num_batches)) ** 0.5
+    if mix.single_share > mix.expected_share + max(_MUCH, _SURE * chance):
         message = (
             f"{mix.single_share:.0%} of the first {mix.num_batches} batches hold one class only "
             f"(by chance {mix.expected_share:.0%}) under order.strategy = {strategy!r}"

@@ -136,7 +136,8 @@ def look_over(
         findings += wiring.findings
         numbers = wiring.numbers | {"batches_of_one_class": mix.single_share, "file_order": mix.changes_share}
         task.advance()
-        if not any(finding.kind in ("not_finite", "labels") for finding in findings):
+        can_move = any(weight.requires_grad for weight in classifier.parameters())
+        if can_move and not any(finding.kind in ("not_finite", "labels") for finding in findings):
             learning = overfit(
                 classifier, batch, config, hardware.device, steps=limits.steps, seconds=limits.seconds
             )

@@ -175,16 +175,16 @@ def _check_both_ends(found: Wiring, model: Classifier, batch: Batch, device: tor
         if torch.equal(ids, changed):
             return
         found.numbers[f"{name}_moves"] = moves[name]
-    for name, move in moves.items():
-        if move <= _SAME * max(1.0, found.numbers["logit_spread"]) and found.numbers["logit_spread"] > _SAME:
-            pooling = model.config.pooling
-            message = f"another word at the {name} of a text does not move the answer (pooling {pooling!r})"
-            fix = (
-                'A decoder sees only what is before: set model.pooling = "last" or "mean".'
-                if name == "end"
-                else 'The pooled position does not see the whole text: set model.pooling = "mean".'
-            )
-            found.add("blind", message, fix)
+    least = _SAME * max(1.0, found.numbers["logit_spread"])
+    blind = [name for name, move in moves.items() if move <= least]
+    if not blind or found.numbers["logit_spread"] <= _SAME:
+        return  # without any spread, `same_answer` has said it
+    message = f"another word at the {' or the '.join(blind)} of a text does not move the answer"
+    fix = "The ids do not reach the encoder: check the tokenizer and what lies between it and the encoder."
+    if len(blind) == 1:
+        message += f" (pooling {model.config.pooling!r})"
+        fix = 'The pooled token does not see it: set model.pooling = "mean", or "last" for a decoder.'
+    found.add("blind", message, fix)
 
 
 def _check_gradients(found: Wiring, model: Classifier, batch: Batch, device: torch.device) -> None:
