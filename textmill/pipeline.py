@@ -19,12 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from textmill.check import audit_facts
 from textmill.check import check as check
 from textmill.core.errors import StoreError
 from textmill.core.files import remove_tree, write_atomic
 from textmill.core.progress import SILENT, Progress
 from textmill.data.bad_rows import SIDE_FILE
+from textmill.data.mapped import text_blocks
 from textmill.data.prepare import Splits, prepare
 from textmill.data.stream.open import Stream, open_stream
 from textmill.encode.tokenizer import Tokenizer
@@ -187,11 +191,17 @@ def _train_in(
         events=tries[-1].folder(folder) / EVENTS if tries else folder / EVENTS,
         attempts=[told(attempt) for attempt in tries],
         attempt_events=[attempt.folder(folder) / EVENTS for attempt in tries],
-        lengths=tokenizer.count_tokens([example.text for example in splits.train]),
+        lengths=_count_tokens(splits, tokenizer),
         max_length=tokenizer.max_length,
         long_text=tokenizer.settings.long_text,
     )
     return Run(folder, training, ours, plain)
+
+
+def _count_tokens(splits: Splits, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
+    """Return the (N,) tokens of the training texts before cutting, without holding the texts."""
+    counts = [tokenizer.count_tokens(texts) for texts in text_blocks(splits.train)]
+    return np.concatenate([np.zeros(0, np.int64), *counts])
 
 
 def _train_or_load(

@@ -105,9 +105,8 @@ def _memory(plan: MappedPlan, folder: Path) -> dict[str, float]:
     found = run_side("memory", file, folder, *([] if plan.large_rows is None else [str(plan.large_rows)]))
     size = file.stat().st_size / _MB
     file.unlink()
-    say(
-        f"{size:,.0f} MB, {rows:,} rows: grew by {found['growth_mb']:.0f} MB, prepared in {found['prepare_s']:.1f} s"
-    )
+    say(f"{size:,.0f} MB, {rows:,} rows: grew by {found['growth_mb']:.0f} MB")
+
     return {
         "memory_growth_mb": found["growth_mb"],
         "large_file_mb": size,
