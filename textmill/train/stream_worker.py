@@ -125,11 +125,12 @@ def work() -> None:
             _send(out, ("step", found))
         _send(out, ("end", None))
     except BrokenPipeError:
-        os._exit(0)
+        pass  # nobody reads any more
     except Exception as err:  # goes to the parent, which raises it
         fault = err if isinstance(err, TextmillError) else RuntimeError(traceback.format_exc())
         with contextlib.suppress(BrokenPipeError):
             _send(out, ("error", fault))
+    os._exit(0)  # at once: a thread still waits for the parent's end
 
 
 def _send(out: BinaryIO, message: tuple[str, Any]) -> None:
