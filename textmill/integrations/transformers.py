@@ -133,8 +133,9 @@ class CollapseGuard(TrainerCallback, ExportableState):  # type: ignore[misc]
         if self._guard is None or not self._seen:
             if self._hook is not None:
                 log.warning(
-                    "CollapseGuard must see `labels` among the model's inputs and `logits` in its output, but "
-                    "got none; it does nothing. label_smoothing_factor and compute_loss_func take the labels away."
+                    "CollapseGuard must see `labels` among the model's inputs and `logits` in its output, "
+                    "but got none and does nothing. label_smoothing_factor and compute_loss_func take the "
+                    "labels away."
                 )
                 self._remove_hook()
             return

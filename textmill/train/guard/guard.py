@@ -146,7 +146,8 @@ class Guard:
     def verdict(self) -> Verdict:
         """Return the judgement as it stands, with the numbers of the last steps."""
         said = self._said
-        if not self._window.is_full or said.kind == "not-a-number" or said.step == 0:
+        is_of_probe = said.step == 0 and said.is_alarm
+        if not self._window.is_full or said.kind == "not-a-number" or is_of_probe:
             return said
         return self._verdict_of(Finding(said.kind, said.is_alarm, is_sorted=said.kind == "data-or-wiring"))
 
@@ -186,7 +187,9 @@ class Guard:
         )
         self._has_learnt = self._has_learnt or shows_learning(view)
         is_early = self._rows_constant is not None and self._rows_constant < self._config.window_rows / 2
-        return None if is_early and finding.is_alarm and not finding.is_sorted else finding
+        if is_early and finding.is_alarm and not finding.is_sorted:
+            return Finding("slow", False) if self._said.step == 0 else None
+        return finding
 
     def _verdict_of(self, finding: Finding) -> Verdict:
         view = self._window.view(self._step)
