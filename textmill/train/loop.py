@@ -117,7 +117,7 @@ def train(
             run_dir,
             hardware=hardware,
             identity=identify(splits, rows.lengths, settled, order, max_tokens, classifier.config),
-            guard=_guard_for(guard, loss, splits.labels),
+            guard=_guard_for(guard, loss, splits.labels, rows.targets),
             found=found,
             progress=progress,
             hooks=hooks,
@@ -164,9 +164,12 @@ def _ordered_feed(
     return RowFeed(rows, plan, config.accumulate, difficulty)
 
 
-def _guard_for(config: GuardConfig | None, loss: Loss, labels: Sequence[str]) -> Guard | None:
+def _guard_for(
+    config: GuardConfig | None, loss: Loss, labels: Sequence[str], targets: torch.Tensor
+) -> Guard | None:
     if config is None or not config.enabled:
         return None
+    shares = None if loss.is_multilabel else torch.bincount(targets, minlength=len(labels)) / len(targets)
     return Guard(
         config,
         len(labels),
@@ -174,6 +177,7 @@ def _guard_for(config: GuardConfig | None, loss: Loss, labels: Sequence[str]) ->
         class_weights=None if loss.weights is None else loss.weights.tolist(),
         is_multilabel=loss.is_multilabel,
         labels=labels,
+        label_shares=None if shares is None else shares.tolist(),
     )
 
 
