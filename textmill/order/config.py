@@ -33,14 +33,18 @@ class OrderConfig(Config):
     """shuffle: a new random order each epoch. ordered: short and clear texts first, class-balanced, then
     shuffled. ordered-plain: the same without class balance. competence: from a growing share of the easiest.
     The others are controls: balanced, random-subset, length-only, clear-only, hard-first, label-sorted."""
+    # 0.3: sequence-length warm-up, the nearest published method, takes the first 30 % in MosaicML Composer;
+    # a pilot on generated text used 25 % of the steps. Neither is a measured optimum.
     ordered_share: float = Field(0.3, gt=0, le=1)
     """Share of the first epoch's rows that come in the strategy's order; the rest is shuffled."""
+    # Equal weights: the remedy names both, short and clear, and nothing we measured prefers one.
     length_weight: float = Field(1.0, ge=0, allow_inf_nan=False)
     """How much the rank by token length counts in the difficulty."""
     clear_weight: float = Field(1.0, ge=0, allow_inf_nan=False)
     """How much the rank by unclearness counts in the difficulty; 0 asks no teacher."""
     dynamic: bool = False
     """Begin later epochs too with an ordered part, by the model's own losses; half as long each epoch."""
+    # 0.01 is the paper's; of small data sets 128 rows at least are drawn from.
     competence_start: float = Field(0.01, gt=0, le=1)
     """Share of the rows, the easiest, that competence and random-subset draw from at first."""
     competence_epochs: float = Field(1.0, gt=0, allow_inf_nan=False)

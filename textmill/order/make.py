@@ -6,7 +6,7 @@ the same run is taken instead of asking the teacher again, so that a resume has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -52,13 +52,14 @@ def difficulty_for(
     """
     if config.strategy in _NEED_NOTHING:
         return None
+    names = [(example.id, example.labels) for example in examples]  # once: rows may lie on a disk
     fresh = Difficulty(
-        ids=tuple(example.id for example in examples),
+        ids=tuple(name for name, _ in names),
         lengths=lengths,
         clearness=None,
         length_weight=config.length_weight,
         clear_weight=config.clear_weight,
-        given=tuple(_SEVERAL.join(example.labels) for example in examples),
+        given=tuple(_SEVERAL.join(labels) for _, labels in names),
     )
     if not needs_teacher(config):
         return fresh
@@ -66,28 +67,10 @@ def difficulty_for(
         before = load_difficulty(known)
         if before.clearness is not None and _is_of(before, fresh):
             return before.with_state({})
-    return _judged(fresh, config, examples, seed, progress, is_multilabel)
-
-
-def needs_teacher(config: OrderConfig) -> bool:
-    """Return whether the strategy depends on how clear the labels are."""
-    if config.strategy in (*_NEED_NOTHING, "length-only"):
-        return False
-    return config.strategy == "clear-only" or config.clear_weight > 0
-
-
-def _judged(
-    fresh: Difficulty,
-    config: OrderConfig,
-    examples: Sequence[Example],
-    seed: int,
-    progress: Progress,
-    is_multilabel: bool,
-) -> Difficulty:
-    # scikit-learn is loaded only when a teacher is asked.
+    # scikit-learn is loaded only where a teacher is asked.
     from textmill.data.teacher import out_of_fold
 
-    sets = [example.labels for example in examples]
+    sets = [labels for _, labels in names]
     assert is_multilabel or all(len(each) == 1 for each in sets), "one label for each example"
     judged = out_of_fold(
         _Texts(examples),
@@ -98,6 +81,13 @@ def _judged(
         progress=progress,
     )
     return replace(fresh, clearness=judged.confidence, rivals=judged.rivals)
+
+
+def needs_teacher(config: OrderConfig) -> bool:
+    """Return whether the strategy depends on how clear the labels are."""
+    if config.strategy in (*_NEED_NOTHING, "length-only"):
+        return False
+    return config.strategy == "clear-only" or config.clear_weight > 0
 
 
 def _is_of(before: Difficulty, fresh: Difficulty) -> bool:
@@ -117,6 +107,9 @@ class _Texts(Sequence[Text]):
 
     def __len__(self) -> int:
         return len(self._examples)
+
+    def __iter__(self) -> Iterator[Text]:
+        return (example.text for example in self._examples)
 
     @overload
     def __getitem__(self, index: int) -> Text: ...
