@@ -67,6 +67,12 @@ def plain(text: Text) -> str:
     return text if isinstance(text, str) else "\n".join(text)
 
 
+def excerpt(text: Text, limit: int) -> str:
+    """Return a text on one line, cut to `limit` characters."""
+    line = " ".join(plain(text)[: 4 * limit].split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
 def ids_of(examples: Sequence[Example], limit: int = NUM_NAMED) -> tuple[str, ...]:
     """Return the ids of the first examples."""
     return tuple(example.id for example in examples[:limit])

@@ -3,7 +3,7 @@
 Scripts come from Unicode character names, exactly. Languages come from py3langid (naive Bayes over byte
 n-grams: Lui and Baldwin 2012; 139 languages, BSD, 4.6 MB, offline, NumPy alone) on a sample; texts below
 20 letters (6 for Chinese, Japanese, Korean) and unsure answers count as `unclear`, since such guesses are
-often wrong. Mixed text within a row counts under its main language.
+often wrong. Chinese languages count as zh. Mixed text within a row counts under its main language.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _MIN_LETTERS, _MIN_LETTERS_CJK = 20, 6
 _SURE = 0.8
 _SMALL = 0.02  # a language below this share is chance or noise
 _MUCH_UNKNOWN = 0.1  # of the tokens of rows in one script
+_CHINESE = ("zh", "wuu", "yue", "gan", "hak", "nan")  # one script; the guess among them means little
 _CJK = ("Han", "Hiragana", "Katakana", "Hangul")
 _NAMES = {"CJK": "Han", "LATIN": "Latin", "HANGUL": "Hangul"}
 
@@ -131,6 +132,8 @@ def _language(text: str, letters: Counter[str], identify: Any) -> str:
     if num < (_MIN_LETTERS_CJK if any(letters[script] > num / 2 for script in _CJK) else _MIN_LETTERS):
         return UNCLEAR
     name, confidence = identify.classify(text)
+    if name in _CHINESE:
+        name, confidence = "zh", sum(sure for other, sure in identify.rank(text) if other in _CHINESE)
     return str(name) if confidence >= _SURE else UNCLEAR
 
 

@@ -24,8 +24,7 @@ from datasketch import MinHash, MinHashLSH
 
 from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Example, Text
-from textmill.data.duplicates import shorten
-from textmill.data.findings.finding import NUM_NAMED, Finding, Table, named, plain, rows_of
+from textmill.data.findings.finding import NUM_NAMED, Finding, Table, excerpt, named, plain, rows_of
 from textmill.data.report import Left, listed
 from textmill.data.split import Side
 
@@ -196,7 +195,7 @@ def _describe(group: _Group, examples: Sequence[Example], sides: Sequence[Side])
         label = ", ".join(examples[row].labels) or "(none)"
         by_label[label] = by_label.get(label, 0) + 1
     ids = tuple(examples[row].id for row in group.rows[:NUM_NAMED])
-    text = shorten(plain(examples[group.leader].text), 80)
+    text = excerpt(examples[group.leader].text, 80)
     return NearGroup(text, ids, len(group.rows), round(group.similarity, 3), by_side, by_label)
 
 

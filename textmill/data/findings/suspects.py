@@ -22,12 +22,12 @@ import numpy as np
 
 from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Example, Text
-from textmill.data.duplicates import shorten
-from textmill.data.findings.finding import NUM_NAMED, Finding, Table, named, plain, rows_of
+from textmill.data.findings.finding import NUM_NAMED, Finding, Table, excerpt, named, plain, rows_of
 from textmill.data.folds import assign_folds
 from textmill.data.teacher import Teacher
 
 _FOLDS = 3
+_ENOUGH = 0.75  # believed at the latest: of easy classes, half of the right labels lie below the mean
 _MIN_MARGIN = 0.3  # between the other label and the given one
 _MIN_GAIN = 0.2  # of the way from the largest class's share to 1 that the teacher must make
 _NO_SIGNAL_ROWS = 200  # with fewer rows, a teacher that learns nothing says little
@@ -150,7 +150,7 @@ def find_suspects(suspects: Suspects) -> Iterator[Finding]:
         f"Read them, the first ones first, and correct what is wrong (the teacher agrees with "
         f"{suspects.agreement:.0%} of all labels)."
     )
-    level = "warning" if share > 0.02 and suspects.agreement > 0.8 else "note"
+    level = "warning" if share > 0.02 and suspects.agreement > 0.9 else "note"
     yield Finding(
         "suspect_labels", "warning" if level == "warning" else "note", message, fix, ids[:NUM_NAMED]
     )
@@ -159,7 +159,7 @@ def find_suspects(suspects: Suspects) -> Iterator[Finding]:
 def suspects_table(suspects: Suspects) -> Table:
     """Return the suspects for people."""
     rows: list[tuple[object, ...]] = [
-        (suspect.id, shorten(suspect.text, 60), suspect.reason) for suspect in suspects.found[:10]
+        (suspect.id, excerpt(suspect.text, 60), suspect.reason) for suspect in suspects.found[:10]
     ]
     return Table("Labels to look at", ("row", "text", "why"), rows)
 
@@ -208,7 +208,7 @@ def _ask(texts: Sequence[Text], labels: Sequence[str], seed: int, advance: Calla
     given = np.array([place[label] for label in labels])
     own = scores[np.arange(len(given)), given]
     counts = np.bincount(given, minlength=len(names))
-    believed_from = np.bincount(given, weights=own, minlength=len(names)) / counts
+    believed_from = np.minimum(np.bincount(given, weights=own, minlength=len(names)) / counts, _ENOUGH)
     best = scores.argmax(axis=1)
     sure = scores.max(axis=1)
     # A class of one row, which no teacher has seen when asked, is no reason for doubt: its score is 0.
@@ -229,7 +229,7 @@ def _explain(doubt: _Doubt, examples: Sequence[Example], given: str) -> Suspect:
     example = examples[doubt.row]
     return Suspect(
         id=example.id,
-        text=shorten(plain(example.text), 200),
+        text=excerpt(example.text, 200),
         given=given,
         said=doubt.said,
         confidence=round(doubt.confidence, 4),

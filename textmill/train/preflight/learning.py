@@ -28,6 +28,7 @@ from textmill.train.rows import logits_of
 
 _LEARNT, _FALLS = 0.3, 0.9  # of the first loss, at the end
 _FACTORS = (0.1, 0.01, 0.001, 10.0, 100.0)
+_FEW_STEPS = 5
 _TAIL = 3  # steps whose mean is the end
 
 
@@ -99,7 +100,12 @@ def overfit(
 def find_in_learning(learning: Learning, num_rows: int) -> Iterator[Finding]:
     """Yield that the batch is not learnt, and the rate at which it is."""
     tried = learning.configured
-    if tried.falls or (tried.was_cut and tried.steps < 5 and math.isfinite(tried.last)):
+    if tried.falls:
+        return
+    if tried.was_cut and tried.steps < _FEW_STEPS and math.isfinite(tried.last):
+        what = f"{tried.steps} steps in {tried.seconds:.0f} s"
+        message = f"{what} are too few to tell whether {num_rows} rows are learnt"
+        yield Finding("slow_machine", "note", message, "Check again on a free machine or a GPU.")
         return
     end = "a loss that is no number" if math.isinf(tried.last) else f"loss {tried.last:.3f}"
     story = (

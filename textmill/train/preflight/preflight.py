@@ -43,7 +43,7 @@ from textmill.train.rows import EncodedRows, encode_rows
 
 _NUM_ROWS = 2000  # of the training rows, from which batches are made
 _BATCH_ROWS = 16
-_BATCH_TOKENS = 128  # of a row of the batch to be learnt, as far as there are enough such rows
+_BATCH_TOKENS = 32, 128  # bounds of the median length, up to which rows are taken to be learnt
 _UNBALANCED: tuple[Strategy, ...] = (
     "shuffle",
     "ordered-plain",
@@ -182,7 +182,8 @@ def _choose(rows: EncodedRows) -> npt.NDArray[np.int64]:
     """Return rows of all classes in turn, of different texts, none longer than needed."""
     rng = numpy_generator(0, "preflight")
     shuffled = rng.permutation(len(rows))
-    shorter = shuffled[rows.lengths[shuffled] <= _BATCH_TOKENS]
+    longest = min(max(_BATCH_TOKENS[0], int(np.median(rows.lengths))), _BATCH_TOKENS[1])
+    shorter = shuffled[rows.lengths[shuffled] <= longest]
     pool = (
         shorter
         if len(shorter) >= _BATCH_ROWS
