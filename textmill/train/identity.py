@@ -18,6 +18,7 @@ from textmill.core.errors import DataError, ProjectError
 from textmill.data.fingerprint import SidePrint, print_side, what_differs
 from textmill.data.prepare import Splits
 from textmill.data.split import Side
+from textmill.encode.settings import TokenizerSettings
 from textmill.model.config import ModelConfig
 from textmill.order.config import OrderConfig
 from textmill.train.config import TrainConfig
@@ -27,6 +28,8 @@ _MAY_CHANGE = {
     "device", "threads", "tensorboard",
 }  # fmt: skip
 
+_CUT = {"max_length", "long_text", "window_overlap", "window_pool"}
+
 
 def identify(
     splits: Splits,
@@ -35,6 +38,7 @@ def identify(
     order: OrderConfig,
     max_tokens: int,
     model: ModelConfig,
+    encode: TokenizerSettings,
 ) -> dict[str, Any]:
     """Return plain values that are equal for two runs exactly if one can go on as the other.
 
@@ -45,6 +49,7 @@ def identify(
         order: the order's settings.
         max_tokens: the token budget in use.
         model: the classifier's settings; where its first weights came from does not matter any more.
+        encode: how rows are cut; the lengths alone would not tell a head from a tail.
     """
     return {
         "data": {
@@ -56,6 +61,7 @@ def identify(
         "train": config.model_dump(mode="json", exclude=_MAY_CHANGE),
         "order": order.model_dump(mode="json"),
         "model": model.model_dump(mode="json", exclude={"backbone"}),
+        "encode": encode.model_dump(mode="json", include=_CUT),
         "max_tokens": max_tokens,
     }
 
@@ -83,9 +89,9 @@ def check_same_settings(before: dict[str, Any], now: dict[str, Any]) -> None:
     Raises:
         ProjectError: a setting differs that may not change.
     """
-    for table in ("train", "order", "model"):
-        for key in sorted(before[table].keys() | now[table].keys()):
-            old, new = before[table].get(key), now[table].get(key)
+    for table in ("train", "order", "model", "encode"):
+        for key in sorted(before.get(table, {}).keys() | now[table].keys()):
+            old, new = before.get(table, {}).get(key), now[table].get(key)
             if old != new:
                 raise ProjectError(
                     f"{table}.{key} must not change while a run goes on",

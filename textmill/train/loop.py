@@ -116,7 +116,9 @@ def train(
             config,
             run_dir,
             hardware=hardware,
-            identity=identify(splits, rows.lengths, settled, order, max_tokens, classifier.config),
+            identity=identify(
+                splits, rows.lengths, settled, order, max_tokens, classifier.config, tokenizer.settings
+            ),
             guard=_guard_for(guard, loss, splits.labels, rows.targets),
             found=found,
             progress=progress,

@@ -93,7 +93,7 @@ def encode_rows(
     return EncodedRows(
         collator,
         encoded,
-        targets[torch.from_numpy(encoded.owner)] if has_windows else targets,
+        targets[torch.from_numpy(np.array(encoded.owner))] if has_windows else targets,
         encoded.lengths,
         RowIds(examples, encoded.owner),
         encoded.owner,

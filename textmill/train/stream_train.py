@@ -134,7 +134,9 @@ def train_stream(
             config,
             run_dir,
             hardware=hardware,
-            identity=identify(splits, sample.lengths, settled, order, max_tokens, classifier.config),
+            identity=identify(
+                splits, sample.lengths, settled, order, max_tokens, classifier.config, tokenizer.settings
+            ),
             guard=_guard_for(guard, loss, splits.labels),
             found=found,
             progress=progress,
