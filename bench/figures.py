@@ -135,6 +135,10 @@ class Ledger:
             self._known[key] = record
         return self._known[key]
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return the records of all runs, in the order in which they were made."""
+        return list(self._known.values())
+
 
 def say(text: str) -> None:
     """Print a line for whoever waits, before the table."""

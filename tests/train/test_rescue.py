@@ -59,7 +59,9 @@ def test_a_stuck_run_gets_away_and_every_attempt_is_kept(saved):
     assert (first.status, second.status) == ("alarm", "healthy")
     assert first.verdict is not None
     assert first.verdict.kind == "never-left"
-    assert (second.cure, second.changes["train.lr"]) == ("lower-lr", pytest.approx(0.03 / 4))
+    assert second.cure == "lower-lr"
+    assert second.probe_steps > 0
+    assert 1e-4 < second.changes["train.lr"] <= 0.03 / 4
     assert result.best_metric is not None
     assert result.best_metric > 0.9
     assert [attempt["number"] for attempt in result.attempts] == [1, 2]

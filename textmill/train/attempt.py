@@ -50,6 +50,11 @@ class Attempt:
     tokens: int = 0
     seconds: float = 0.0
     """Time of its steps."""
+    probe_steps: int = 0
+    """Steps of the measurement that chose its settings."""
+    probe_rows: int = 0
+    probe_tokens: int = 0
+    probe_seconds: float = 0.0
     best_step: int | None = None
     """The step after which its best state was kept; None: none was evaluated."""
     best_epochs: int = 0
@@ -101,9 +106,9 @@ def told(attempt: Attempt) -> dict[str, Any]:
         "tried": attempt.tried,
         "ended": attempt.verdict.sentence if attempt.verdict and attempt.status == "alarm" else attempt.ended,
         "verdict": attempt.verdict.kind if attempt.verdict else "healthy",
-        "steps": attempt.steps,
-        "tokens": attempt.tokens,
-        "seconds": round(attempt.seconds, 1),
+        "steps": attempt.steps + attempt.probe_steps,
+        "tokens": attempt.tokens + attempt.probe_tokens,
+        "seconds": round(attempt.seconds + attempt.probe_seconds, 1),
         "f1_macro": round(attempt.best["f1_macro"], 4) if attempt.best else "",
     }
 

@@ -39,6 +39,7 @@ from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.verdict import Verdict
 from textmill.train.hooks import EVENTS, Evaluated, Hook, StepDone, read_events
 from textmill.train.loop import train
+from textmill.train.lr_probe import LrProbe, probe_lr
 from textmill.train.result import TrainResult
 
 _GAIN = 0.02
@@ -171,12 +172,23 @@ def _next_attempt(run: _Run, attempts: Sequence[Attempt]) -> Attempt | None:
     last = attempts[-1]
     assert last.verdict is not None
     whole = run.settings.train.epochs * len(run.splits.train)
-    if sum(attempt.rows for attempt in attempts) + whole > run.rescue.max_cost * whole:
+    spent = sum(attempt.rows + attempt.probe_rows for attempt in attempts)
+    if spent + whole > run.rescue.max_cost * whole:
         return None
     healthy = _healthiest(run, attempts)
+    settings = _settings_of(run, replace(last, start=Start()))
+    probes: list[LrProbe] = []
+
+    def measure_lr() -> float | None:
+        run.progress.say("Measuring which learning rate the model can bear, on a few rows.")
+        _place_weights(run, Attempt(1))
+        probes.append(probe_lr(run.classifier, run.tokenizer, run.splits, settings.train))
+        return probes[-1].lr
+
     situation = Situation(
         verdict=last.verdict,
-        settings=_settings_of(run, replace(last, start=Start())),
+        settings=settings,
+        measure_lr=measure_lr,
         tried=tuple(attempt.cure for attempt in attempts if attempt.cure is not None),
         healthy=None if healthy is None else healthy.number,
         healthy_epochs=0 if healthy is None else healthy.best_epochs + healthy.start.epochs_done,
@@ -191,7 +203,15 @@ def _next_attempt(run: _Run, attempts: Sequence[Attempt]) -> Attempt | None:
     number = last.number + 1
     run.progress.say(f"Attempt {number} ({rung}): {treatment.sentence}.")
     return Attempt(
-        number, rung, treatment.sentence, {**last.changes, **treatment.changes}, start=treatment.start
+        number,
+        rung,
+        treatment.sentence,
+        {**last.changes, **treatment.changes},
+        start=treatment.start,
+        probe_steps=sum(probe.steps for probe in probes),
+        probe_rows=sum(probe.rows for probe in probes),
+        probe_tokens=sum(probe.tokens for probe in probes),
+        probe_seconds=sum(probe.seconds for probe in probes),
     )
 
 

@@ -8,7 +8,7 @@ Promise: a treatment is plain values and gives the same attempt again after a ki
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -73,6 +73,8 @@ class Situation:
     num_layers: int = 0
     """Layers of the encoder."""
     is_pretrained: bool = True
+    measure_lr: Callable[[], float | None] | None = None
+    """Measures the learning rate that the first weights can bear; None: it finds none, or cannot be asked."""
 
     @property
     def rows_a_step(self) -> int:
