@@ -41,3 +41,8 @@ def test_one_epoch_is_too_early_and_nothing_known_accuses_nobody():
 
 def test_no_more_than_asked_for():
     assert len(suspects(_rows([0.1, 0.1, 0.1, 0.1], ("y", "y", "x", "x")), 3)) == 3
+
+
+def test_a_class_of_one_row_is_not_suspected_for_being_alone():
+    found = suspects(_rows([0.9, 0.0, 0.3, 0.8], ("x", "y", "x", "y")), 5)
+    assert [each.id for each in found] == ["c"]

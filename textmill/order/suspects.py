@@ -5,7 +5,8 @@ A row is suspect where a teacher that has not learnt from it gives its label lit
 more, a low and steady probability counts as much: hard-to-learn rows of a data map are often
 mislabelled (Swayamdipta et al. 2020, section 5).
 
-Promise: the worst come first, each with a sentence. What is not covered: proof; a person decides.
+Promises: the worst come first, each with a sentence; a class of one row is not suspected for being alone.
+What is not covered: proof; a person decides.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ def suspects(difficulty: Difficulty, num: int) -> list[Suspect]:
 
 
 def _teacher_doubt(difficulty: Difficulty) -> NDArray[np.float64] | None:
-    return None if difficulty.clearness is None else ranks(-difficulty.clearness)
+    """Return (N,) the rank of unclearness, 1/2 where no teacher has seen the class; None without a teacher."""
+    if difficulty.clearness is None:
+        return None
+    return np.where(difficulty.clearness > 0, ranks(-difficulty.clearness), 0.5)
 
 
 def _model_doubt(difficulty: Difficulty) -> NDArray[np.float64] | None:
@@ -79,7 +83,8 @@ def _model_doubt(difficulty: Difficulty) -> NDArray[np.float64] | None:
 def _is_doubted(difficulty: Difficulty) -> NDArray[np.bool_]:
     by_teacher = np.zeros(len(difficulty), dtype=np.bool_)
     if difficulty.clearness is not None:
-        by_teacher = difficulty.clearness < _UNLIKELY
+        # Nought: no other row has the class, so nobody has learnt it, which is no reason for doubt.
+        by_teacher = (difficulty.clearness > 0) & (difficulty.clearness < _UNLIKELY)
         if difficulty.given and difficulty.rivals:
             by_teacher &= np.array([a != b for a, b in zip(difficulty.given, difficulty.rivals, strict=True)])
     has_come = difficulty.seen.epochs >= _ENOUGH_EPOCHS
@@ -90,7 +95,7 @@ def _is_doubted(difficulty: Difficulty) -> NDArray[np.bool_]:
 def _reason(difficulty: Difficulty, row: int) -> str:
     label = repr(difficulty.given[row]) if difficulty.given else "its label"
     parts = []
-    if difficulty.clearness is not None:
+    if difficulty.clearness is not None and difficulty.clearness[row] > 0:
         rival = difficulty.rivals[row] if difficulty.rivals else ""
         prefers = f" and finds {rival!r} likeliest" if rival and rival != difficulty.given[row] else ""
         parts.append(
