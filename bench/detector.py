@@ -9,7 +9,7 @@ due. The guard then judges what was kept of each step. Its limits were set on tr
 seeds; the figures are of all, and the odd seeds, which had no say, are told apart.
 
 A full run keeps every training in `benchmarks/results/detector-runs.jsonl`, and makes only those that are
-not in it.
+not in it; `python -m bench.detecting.table` then writes the table of docs/guard.md.
 Steps to an alarm count from the end of the warm-up, or from the last steps that showed learning.
 What is not covered: GPUs; runs longer than some hundred steps.
 """
@@ -17,9 +17,9 @@ What is not covered: GPUs; runs longer than some hundred steps.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,9 @@ from torch.nn import functional
 from bench.detecting.cases import Case, collapsing, hard, quick
 from bench.detecting.replay import Judged, replay
 from bench.detecting.runs import key_of, run
+from bench.detecting.table import KINDS, by_kind
 from bench.figures import RESULTS, SCRATCH, Goal, Ledger, finish, say
+from textmill.core.files import write_atomic
 from textmill.encode.config import EncodeConfig
 from textmill.model.build import build
 from textmill.model.config import ModelConfig
@@ -61,7 +63,7 @@ def judge_runs(cases: Sequence[Case], seeds: Sequence[int], ledger: Path) -> lis
 
 
 def figures_of(found: Sequence[Judged]) -> dict[str, Any]:
-    """Return the figures and the rows of the table."""
+    """Return what the goals are about."""
     late = [judged for judged in found if judged.seed % 2]
     steps = [judged.steps_to_alarm for judged in found if judged.steps_to_alarm is not None]
     return {
@@ -73,26 +75,7 @@ def figures_of(found: Sequence[Judged]) -> dict[str, Any]:
         "false_alarms_odd_seeds": sum(judged.is_false_alarm for judged in late),
         "steps_to_alarm_max": max(steps, default=0),
         "steps_to_alarm_median": statistics.median(steps) if steps else 0,
-        "by_kind": by_kind(found),
     }
-
-
-def by_kind(found: Sequence[Judged]) -> list[dict[str, Any]]:
-    """Return one row a kind of run, in the order of the cases."""
-    groups: dict[str, list[Judged]] = defaultdict(list)
-    for judged in found:
-        groups[judged.kind].append(judged)
-    return [
-        {
-            "kind": kind,
-            "runs": len(group),
-            "failed": sum(judged.has_failed for judged in group),
-            "alarms": sum(judged.alarm is not None for judged in group),
-            "verdicts": sorted({(judged.alarm or judged.last).kind for judged in group}),
-            "steps": max((j.steps_to_alarm for j in group if j.steps_to_alarm is not None), default=None),
-        }
-        for kind, group in groups.items()
-    ]
 
 
 def measure_cost(steps: int) -> dict[str, float]:
@@ -157,6 +140,7 @@ def main(arguments: list[str]) -> int:
             found = judge_runs(quick(), SEEDS[:1], ledger)
         else:
             found = judge_runs(collapsing() + hard(), SEEDS, LEDGER)
+            write_atomic(KINDS, "".join(json.dumps(row) + "\n" for row in by_kind(found)))
         figures |= figures_of(found)
         goals += RUN_GOALS
     if chosen.only != "runs":

@@ -230,9 +230,15 @@ def _train(model: Classifier, rows: Rows, case: Case, seed: int) -> list[list[fl
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         values = measure(logits, targets, is_multilabel=case.is_multilabel)
         told = torch.cat([torch.stack([loss.detach(), *norms]), torch.tensor([lr]), values]).tolist()
-        steps.append([float(f"{value:.6g}") for value in told])
+        steps.append([_short(value) for value in told])
         optimizer.step()
     return steps
+
+
+def _short(value: float) -> float:
+    """Return a number that takes few characters in the ledger: six digits, and counts as whole numbers."""
+    kept = float(f"{value:.6g}")
+    return int(kept) if kept.is_integer() else kept
 
 
 def _judge(model: Classifier, rows: Rows, case: Case) -> dict[str, Any]:
