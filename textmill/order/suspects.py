@@ -63,7 +63,7 @@ def suspects(difficulty: Difficulty, num: int) -> list[Suspect]:
 
 
 def _teacher_doubt(difficulty: Difficulty) -> NDArray[np.float64] | None:
-    """Return (N,) the rank of unclearness, 1/2 where no teacher has seen the class; None without a teacher."""
+    """Return (N,) the rank of unclearness, 1/2 where nobody has learnt the class; None without a teacher."""
     if difficulty.clearness is None:
         return None
     return np.where(difficulty.clearness > 0, ranks(-difficulty.clearness), 0.5)
