@@ -77,7 +77,7 @@ class NearDuplicates:
 @dataclass(slots=True)
 class _Group:
     leader: int
-    shingles: npt.NDArray[np.uint64]
+    shingles: npt.NDArray[np.uint32]
     rows: list[int]
     similarity: float = 1.0
 
@@ -92,7 +92,7 @@ class _Index:
     )
     empty: MinHash = field(default_factory=lambda: MinHash(num_perm=_NUM_HASHES, hashfunc=int, seed=1))
 
-    def add(self, row: int, shingles: npt.NDArray[np.uint64]) -> None:
+    def add(self, row: int, shingles: npt.NDArray[np.uint32]) -> None:
         sketch = self.empty.copy()
         sketch.update_batch(shingles.tolist())
         for number in sorted(self.hashing.query(sketch))[:_MAX_PROPOSED]:
@@ -199,24 +199,23 @@ def _describe(group: _Group, examples: Sequence[Example], sides: Sequence[Side])
     return NearGroup(text, ids, len(group.rows), round(group.similarity, 3), by_side, by_label)
 
 
-def _shingles(text: Text) -> npt.NDArray[np.uint64]:
-    """Return the sorted hashes (32 bits, as uint64) of a text's character n-grams."""
+def _shingles(text: Text) -> npt.NDArray[np.uint32]:
+    """Return the sorted 32-bit hashes of a text's character n-grams."""
     line = _GAP.sub(" ", plain(text)[:_MAX_CHARS].casefold()).strip()
     codes = np.frombuffer(line.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
-    if not len(codes):
-        return codes
-    width = _WIDTH_CJK if float((codes >= _FIRST_CJK).mean()) > _CJK_SHARE else _WIDTH
+    is_cjk = int((codes >= _FIRST_CJK).sum()) > _CJK_SHARE * len(codes)
+    width = _WIDTH_CJK if is_cjk else _WIDTH
     num = len(codes) - width + 1
     if num < 1:
-        return codes[:0]
+        return np.zeros(0, dtype=np.uint32)
     hashes = np.zeros(num, dtype=np.uint64)
     for place in range(width):  # FNV-like polynomial, then a finalizer of splitmix64 (Steele et al. 2014)
         hashes = hashes * np.uint64(1099511628211) + codes[place : place + num]
     hashes ^= hashes >> np.uint64(29)
     hashes *= np.uint64(0xBF58476D1CE4E5B9)
-    return np.unique(hashes >> np.uint64(32))
+    return np.unique(hashes >> np.uint64(32)).astype(np.uint32)
 
 
-def _jaccard(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> float:
+def _jaccard(one: npt.NDArray[np.uint32], other: npt.NDArray[np.uint32]) -> float:
     shared = len(np.intersect1d(one, other, assume_unique=True))
     return shared / (len(one) + len(other) - shared)
