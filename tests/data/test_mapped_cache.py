@@ -15,6 +15,7 @@ from tests.data.test_prepare import fill
 from textmill.data.config import CleanConfig, DataConfig
 from textmill.data.mapped import MappedExamples
 from textmill.data.prepare import Splits, prepare
+from textmill.data.report import Left
 
 Writer = Callable[..., Path]
 ROWS = [
@@ -149,3 +150,16 @@ def test_what_a_killed_builder_left_is_removed(write_csv: Writer, tmp_path: Path
     splits = prepare(DataConfig(train="t.csv"), tmp_path, cache=tmp_path / "cache")
     assert [name.startswith("data-") for name in folders(tmp_path / "cache")] == [True]
     assert same(splits, prepare(DataConfig(train="t.csv"), tmp_path))
+
+
+def test_bad_rows_are_counted_and_kept_beside_the_rows(tmp_path: Path) -> None:
+    rows = [f'{{"text": "text {n}", "label": "{"ab"[n % 2]}"}}' for n in range(60)]
+    (tmp_path / "t.jsonl").write_text("\n".join([*rows[:20], '{"text": 1.5, "label": "a"}', "{", *rows[20:]]))
+    config = DataConfig(train="t.jsonl", on_bad_row="skip")
+    splits = prepare(config, tmp_path, cache=tmp_path / "cache")
+    assert splits.report.sources["train"].bad_rows == Left(2, ("t.jsonl:22", "t.jsonl:21"))
+    assert sum(map(len, (splits.train, splits.valid, splits.test))) == 60
+    side_file = next((tmp_path / "cache").rglob("train.bad-rows.jsonl"))
+    assert len(side_file.read_text().splitlines()) == 2
+    assert same(splits, prepare(config, tmp_path, cache=tmp_path / "cache"))
+    assert same(splits, prepare(config, tmp_path))

@@ -15,10 +15,12 @@ import numpy as np
 
 from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Text
+from textmill.data.bad_rows import BadRows
 from textmill.data.clean import join_surrogates
 from textmill.data.clean_column import clean_column
 from textmill.data.columns import label_name, refuse_repeated_id, row_ids, texts_of
 from textmill.data.config import DataConfig
+from textmill.data.fit import drop_unfit
 from textmill.data.label_sets import label_set, label_spellings
 from textmill.data.labels import tidy_label
 from textmill.data.mapped import Shards
@@ -67,6 +69,7 @@ class Scan:
     missing_text: Left
     missing_label: Left
     spellings: Counter[str]
+    bad_rows: Left
 
 
 def scan_source(
@@ -76,6 +79,7 @@ def scan_source(
     codes: LabelCodes,
     writer: ShardWriter,
     prefix: str = "",
+    bad: BadRows | None = None,
     progress: Progress = SILENT,
 ) -> Scan:
     """Take all rows of a source.
@@ -88,12 +92,13 @@ def scan_source(
         codes: gets new label sets.
         writer: gets the rows.
         prefix: what comes before ids made of file name and row number.
+        bad: what happens to rows that do not fit; None: the first one is an error.
         progress: is told what had to be guessed.
 
     Raises:
         DataError: a missing column, a value that does not fit, a row without an id or two rows with one.
     """
-    state = _State(config, codes, writer)
+    state = _State(config, codes, writer, bad or BadRows())
     for rows in pieces(progress):
         state.add(rows, prefix)
     state.refuse_lacking_columns()
@@ -105,8 +110,9 @@ def scan_source(
 class _State:
     """What grows while a source is read."""
 
-    def __init__(self, config: DataConfig, codes: LabelCodes, writer: ShardWriter) -> None:
+    def __init__(self, config: DataConfig, codes: LabelCodes, writer: ShardWriter, bad: BadRows) -> None:
         self._config = config
+        self._bad = bad
         self._codes = codes
         self._writer = writer
         self._spelled: dict[str, int] = {}
@@ -131,7 +137,7 @@ class _State:
         if not len(rows):
             return
         self._rows += len(rows)
-        rows = self._with_columns(rows)
+        rows = drop_unfit(self._with_columns(rows), config, self._codes.is_multilabel, self._bad)
         ids = row_ids(rows, config.id, prefix)
         texts = self._texts(rows)
         codes = self._label_codes(rows)
@@ -176,6 +182,7 @@ class _State:
             missing_text=self._no_text.as_left(),
             missing_label=self._no_label.as_left(),
             spellings=self._spellings,
+            bad_rows=Left(self._bad.count, tuple(f"{row.file}:{row.row}" for row in self._bad.first)),
         )
 
     def _with_columns(self, rows: Rows) -> Rows:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from textmill.core.errors import DataError
 from textmill.core.progress import SILENT, Progress
 from textmill.core.seeds import stream_seed
 from textmill.core.types import Example, Task
+from textmill.data.bad_rows import SIDE_FILE, BadRows
 from textmill.data.build_once import build_once
 from textmill.data.config import DataConfig
 from textmill.data.duplicates import leaking, repeated, shorten, torn
@@ -119,11 +121,15 @@ def _split_sources(
         # Files of one name in two folders must not give two rows one id.
         prefix = "" if taken.isdisjoint(source.names) else f"{side}/"
         taken |= source.names
+        bad = BadRows(config.on_bad_row, None if folder is None else folder / f"{side}.{SIDE_FILE}")
         writer = ShardWriter(folder, side, has_pairs=config.text_pair is not None)
         try:
-            scan = scan_source(source.path, source.pieces, config, codes, writer, prefix, progress)
+            scan = scan_source(
+                source.path, partial(source.pieces, bad), config, codes, writer, prefix, bad, progress
+            )
         finally:
             writer.abandon()
+        bad.flush()
         scans[side] = scan
         usable[side], reports[side] = _settle(scan, config, codes)
         _say_dropped(side, reports[side], config, progress)
@@ -211,8 +217,8 @@ class _Source:
     """As in the project file."""
     files: list[SourceFile] | None
     """None for what comes through the `datasets` library."""
-    pieces: Callable[[Progress], Iterator[Rows]]
-    """Begins to read the rows; the progress is told what is guessed on the way."""
+    pieces: Callable[[BadRows, Progress], Iterator[Rows]]
+    """Begins to read the rows; bad ones are accounted for, the progress is told what is guessed."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -226,9 +232,9 @@ def _paths(config: DataConfig) -> dict[Side, str]:
 
 
 def _open_source(path: str, base: Path, config: DataConfig) -> _Source:
-    def pieces(listener: Progress) -> Iterator[Rows]:
+    def pieces(bad: BadRows, listener: Progress) -> Iterator[Rows]:
         found = read_chunks(
-            path, base, separator=config.separator, encoding=config.encoding, progress=listener
+            path, base, separator=config.separator, encoding=config.encoding, bad=bad, progress=listener
         )
         return (chunk.rows for chunk in found)
 
@@ -258,6 +264,7 @@ def _settle(scan: Scan, config: DataConfig, codes: LabelCodes) -> tuple[npt.NDAr
         missing_label=scan.missing_label,
         duplicates=_listed(scan, twice),
         conflicts=_listed(scan, in_conflict),
+        bad_rows=scan.bad_rows,
     )
     return np.flatnonzero(is_kept), report
 
@@ -347,6 +354,7 @@ def _as_splits(sides: Mapping[Side, MappedExamples], report: DataReport, task: T
 def _say_dropped(side: str, report: SourceReport, config: DataConfig, progress: Progress) -> None:
     conflicts = {"drop": "dropped", "keep": "kept", "fail": "refused"}[config.on_conflict]
     for left, what in (
+        (report.bad_rows, "bad rows skipped"),
         (report.missing_text, "rows without text dropped"),
         (report.missing_label, "rows without label dropped"),
         (report.duplicates, "exact duplicates dropped"),

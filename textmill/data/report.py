@@ -43,6 +43,8 @@ class SourceReport:
     duplicates: Left
     conflicts: Left
     """Rows of texts with two labels (dropped or kept, by `on_conflict`)."""
+    bad_rows: Left = Left()
+    """Rows that could not be read or used, skipped by `on_bad_row`; they are in the side file too."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def _source(table: Mapping[str, Any], path: str) -> SourceReport:
     values: dict[str, Any] = dict(table, path=path)
     for name in ("columns", "notes"):
         values[name] = tuple(values[name])
-    for name in ("missing_text", "missing_label", "duplicates", "conflicts"):
+    for name in ("missing_text", "missing_label", "duplicates", "conflicts", "bad_rows"):
         values[name] = _left(values[name])
     return SourceReport(**values)
 
