@@ -65,3 +65,11 @@ def test_a_text_is_cut_to_what_the_eye_sees():
     assert shorten("two\nlines\t here", 40) == "two lines here"
     assert shorten("与主题无关的很长的类别名称", 16) == "与主题无关的很…"
     assert display_width(shorten("x" * 50, 16)) == 16
+
+
+def test_all_attempts_stand_on_one_axis_with_the_constant_answers_drawn_in():
+    stuck, learnt = np.full(40, 0.69), np.linspace(0.7, 0.1, 80)
+    picture = draw_attempts([stuck, learnt], label_entropy=0.4, num_classes=2)
+    assert "ln 2 = 0.693" in picture
+    assert "H(y) = 0.400" in picture
+    assert "H(y)" not in draw_attempts([stuck, learnt], label_entropy=0.69, num_classes=2)

@@ -206,3 +206,13 @@ def test_the_gradient_is_told_in_two_parts(tmp_path):
     for step in recorder.steps:
         assert min(step.encoder_norm, step.head_norm) > 0
         assert step.grad_norm == pytest.approx((step.encoder_norm**2 + step.head_norm**2) ** 0.5)
+
+
+def test_a_model_that_the_text_does_not_reach_is_refused_before_the_first_step(tmp_path):
+    splits = toy_splits()
+    classifier, tokenizer = toy_classifier(splits.labels)
+    with torch.no_grad():
+        classifier.head.layers[1].weight.zero_()
+    with pytest.raises(TrainingGaveUp, match="data-or-wiring at step 0"):
+        train(classifier, tokenizer, splits, toy_config(), OrderConfig(), tmp_path, guard=GuardConfig())
+    assert [event["event"] for event in read_events(tmp_path / "events.jsonl")] == ["verdict"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.toy import toy_classifier
-from tests.train.parts import PulledPlug, PulledPlugError, Recorder, Said, toy_config, toy_splits
+from tests.toy import toy_classifier, toy_examples
+from tests.train.parts import PulledPlug, PulledPlugError, Recorder, Said, make_splits, toy_config, toy_splits
 from textmill.core.errors import TrainingGaveUp
 from textmill.model import files
 from textmill.order.config import OrderConfig
@@ -20,8 +20,18 @@ STUCK = {"lr": 0.03, "batch_size": 16, "epochs": 2, "warmup_share": 0.0}
 """Of these the first attempt ends at one answer for every text; a tenth of the learning rate learns."""
 
 
-def rescue(run_dir, *, ladder=("lower-lr",), max_cost=3.0, resume=False, hooks=(), progress=None, **changes):
-    splits = toy_splits(640, 64)
+def rescue(
+    run_dir,
+    *,
+    splits=None,
+    ladder=("lower-lr",),
+    max_cost=3.0,
+    resume=False,
+    hooks=(),
+    progress=None,
+    **changes,
+):
+    splits = splits or toy_splits(640, 64)
     classifier, tokenizer = toy_classifier(splits.labels)
     return train_with_rescue(
         classifier,
@@ -45,6 +55,7 @@ def saved(tmp_path_factory):
     return run_dir, rescue(run_dir, progress=said), said
 
 
+@pytest.mark.slow
 def test_a_healthy_run_is_one_attempt(tmp_path):
     result = rescue(tmp_path, lr=3e-3, warmup_share=0.1)
     assert [attempt.status for attempt in load_attempts(tmp_path)] == ["healthy"]
@@ -137,6 +148,26 @@ def test_no_attempt_begins_that_the_budget_has_no_room_for(tmp_path):
         rescue(tmp_path, max_cost=1.0, resume=True)
     assert len(load_attempts(tmp_path)) == 1
     assert json.loads((tmp_path / "attempts.json").read_text())["format"] == 1
+
+
+@pytest.mark.slow
+def test_strong_smoothing_is_no_collapse(tmp_path):
+    # The floor of the loss is 0.562 here, where ln 2 is 0.693.
+    rescue(tmp_path, lr=3e-3, warmup_share=0.1, label_smoothing=0.5)
+    (only,) = load_attempts(tmp_path)
+    assert only.status == "healthy"
+    assert only.best["f1_macro"] > 0.9
+
+
+@pytest.mark.slow
+def test_weights_of_rare_classes_under_smoothing_do_not_make_the_rare_class_the_answer(tmp_path):
+    examples = [e for row, e in enumerate(toy_examples(2000)) if row % 2 == 0 or row % 50 == 1]
+    splits = make_splits(examples[:800], examples[800:])
+    changes = {"lr": 3e-3, "warmup_share": 0.1, "label_smoothing": 0.1, "class_weights": "balanced"}
+    rescue(tmp_path, splits=splits, **changes)
+    (only,) = load_attempts(tmp_path)
+    assert only.status == "healthy"
+    assert only.best["accuracy"] > 0.9
 
 
 def test_the_bar_of_a_healthy_state_is_the_best_constant_answer():

@@ -51,7 +51,7 @@ from textmill.train.probe import choose_max_tokens
 from textmill.train.result import TrainResult
 from textmill.train.resume import begin_or_resume, cut_back, is_complete
 from textmill.train.rows import EncodedRows, encode_rows
-from textmill.train.step import Parts, make_step
+from textmill.train.step import Parts, look_first, make_step
 from textmill.train.validate import validate
 
 log = logging.getLogger(__name__)
@@ -283,6 +283,8 @@ def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: S
         is_begun = counters.position > 0
         for step in look_ahead(parts.feed.steps(counters.epoch, counters.position)):
             is_begun = True
+            if counters.step == 0:
+                _refuse(parts, counters, events, look_first(parts, step.batches[0]))
             begin = time.perf_counter()
             try:
                 done, verdict = make_step(parts, step.batches, counters, step.seconds)
@@ -292,10 +294,7 @@ def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: S
                 raise
             for watcher in watchers:
                 watcher.on_step(done)
-            if verdict is not None:
-                events.on_verdict(verdict)
-                if verdict.is_alarm:
-                    raise _gave_up(parts, counters, verdict)
+            _refuse(parts, counters, events, verdict)
             _count(counters, done, step.is_last, step.seconds + time.perf_counter() - begin)
             if step.is_last:  # a stream knows only now how long its epochs are
                 parts = replace(parts, num_steps=parts.feed.num_steps(config.epochs))
@@ -321,9 +320,15 @@ def _train_steps(parts: Parts, counters: Counters, events: EventLog, watchers: S
             )
 
 
-def _gave_up(parts: Parts, counters: Counters, verdict: Verdict) -> TrainingGaveUp:
+def _refuse(parts: Parts, counters: Counters, events: EventLog, verdict: Verdict | None) -> None:
+    """Log a verdict, and end the training if it is an alarm."""
+    if verdict is None:
+        return
+    events.on_verdict(verdict)
+    if not verdict.is_alarm:
+        return
     kept = f"The best state so far is in {parts.run_dir / best_states.FOLDER}. " if counters.best.step else ""
-    return TrainingGaveUp(
+    raise TrainingGaveUp(
         "A training must leave the constant answer behind",
         got=f"{verdict.kind} at step {verdict.step}: {verdict.sentence.rstrip('.')}",
         fix=f"{kept}Lower train.lr, or let [rescue] try the cures.",

@@ -54,6 +54,17 @@ class Parts:
     """Steps of all epochs together, which the schedule spans."""
 
 
+def look_first(parts: Parts, batch: Batch) -> Verdict | None:
+    """Return the guard's verdict on the model before its first step, where it is bad."""
+    if parts.guard is None or len(batch.lengths) < 2:
+        return None
+    parts.classifier.eval()
+    with torch.inference_mode(), parts.hardware.autocast():
+        logits = logits_of(parts.classifier, batch, parts.hardware.device)
+    parts.classifier.train()
+    return parts.guard.probe(logits)
+
+
 def make_step(
     parts: Parts, step: Sequence[Batch], counters: Counters, drawn_s: float
 ) -> tuple[StepDone, Verdict | None]:
