@@ -200,3 +200,17 @@ def test_values_of_a_steps_batches_add_up():
     assert parts[0] == 12
     assert parts[7:10].tolist() == [4.0, 4.0, 4.0]
     assert parts[10:].sum() == 12
+
+
+def test_a_head_that_begins_with_zeros_is_neither_broken_nor_collapsed():
+    guard = new_guard()
+    assert guard.probe(torch.zeros(8, 2)) is None
+    assert Imagined(guard).go(60, noise=1e-6, encoder=1e-6) is None
+
+
+def test_a_dead_head_over_a_frozen_encoder_is_an_alarm():
+    run = Imagined(new_guard())
+    run.go(30, encoder=0.0)
+    alarm = run.go(40, noise=0.0, encoder=0.0)
+    assert alarm is not None
+    assert alarm.kind == "never-left"

@@ -19,7 +19,7 @@ import torch
 
 from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.constant import ConstantAnswer
-from textmill.train.guard.judge import Finding, is_constant, judge, shows_learning
+from textmill.train.guard.judge import Finding, Past, is_constant, judge
 from textmill.train.guard.sentences import Setting, not_a_number, numbers_of, same_for_all, sentence_of
 from textmill.train.guard.signals import NUM_SCALARS, Floats, measure
 from textmill.train.guard.verdict import Kind, Verdict
@@ -72,7 +72,7 @@ class Guard:
         self._shares: Floats | None = None if label_shares is None else np.asarray(label_shares, float)
         self._window = Window(config, num_classes, answer)
         self._step = 0
-        self._has_learnt = False
+        self._past = Past()
         self._rows_unjudged = 0.0
         self._rows_constant: float | None = None
         """Rows since a window first showed the constant answer; None while it does not."""
@@ -87,6 +87,8 @@ class Guard:
         values = logits.detach().float()
         if not bool(torch.isfinite(values).all()):
             return self._say("not-a-number", 0, {}, not_a_number(["a logit"], 0, 0.0), True)
+        if not bool(values.any()):
+            return None  # a head that begins with zeros says nothing yet
         values = values if self._setting.is_multilabel else values - values.mean(1, keepdim=True)
         spread = float((values.amax(0) - values.amin(0)).max()) if len(values) > 1 else math.inf
         if spread >= SAME:
@@ -156,7 +158,7 @@ class Guard:
         return {
             "step": self._step,
             "window": self._window.state(),
-            "has_learnt": self._has_learnt,
+            "past": [self._past.has_learnt, self._past.widest],
             "rows_unjudged": self._rows_unjudged,
             "rows_constant": self._rows_constant,
             "said": self._said.as_json(),
@@ -166,7 +168,7 @@ class Guard:
         """Go on from what `state` returned."""
         self._step = state["step"]
         self._window.restore(state["window"])
-        self._has_learnt = state["has_learnt"]
+        self._past = Past(*state["past"])
         self._rows_unjudged = state["rows_unjudged"]
         self._rows_constant = state["rows_constant"]
         self._said = Verdict.from_json(state["said"])
@@ -175,17 +177,17 @@ class Guard:
         """Judge the window; None while the constant answer is seen, but not for long enough."""
         rows, self._rows_unjudged = self._rows_unjudged, 0.0
         view = self._window.view(self._step)
-        if is_constant(view, has_learnt=self._has_learnt):
+        if is_constant(view, self._past):
             self._rows_constant = 0.0 if self._rows_constant is None else self._rows_constant + rows
         else:
             self._rows_constant = None
         finding = judge(
             view,
-            has_learnt=self._has_learnt,
+            self._past,
             label_shares=self._shares,
             is_multilabel=self._setting.is_multilabel,
         )
-        self._has_learnt = self._has_learnt or shows_learning(view)
+        self._past = self._past.after(view)
         is_early = self._rows_constant is not None and self._rows_constant < self._config.window_rows / 2
         if is_early and finding.is_alarm and not finding.is_sorted:
             return Finding("slow", False) if self._said.step == 0 else None

@@ -58,12 +58,25 @@ class Finding:
     is_sorted: bool = False
 
 
-def judge(view: View, *, has_learnt: bool, label_shares: Floats | None, is_multilabel: bool) -> Finding:
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What earlier windows showed."""
+
+    has_learnt: bool = False
+    widest: float = 0.0
+    """The largest spread of the logits, nats."""
+
+    def after(self, view: View) -> Past:
+        """Return the same with one more window."""
+        return Past(self.has_learnt or shows_learning(view), max(self.widest, view.signals.spread))
+
+
+def judge(view: View, past: Past, *, label_shares: Floats | None, is_multilabel: bool) -> Finding:
     """Return what a window shows.
 
     Args:
         view: the window.
-        has_learnt: whether an earlier window showed learning.
+        past: what earlier ones showed.
         label_shares: (C,) share of each class in the whole data, if known.
         is_multilabel: whether a row may have any number of labels.
     """
@@ -71,8 +84,8 @@ def judge(view: View, *, has_learnt: bool, label_shares: Floats | None, is_multi
     if not is_multilabel and is_sorted(view, label_shares):
         return Finding("data-or-wiring", label_shares is not None, is_sorted=True)
     is_imbalanced = not is_multilabel and float(view.best.max()) >= IMBALANCE
-    if is_constant(view, has_learnt=has_learnt):
-        if has_learnt:
+    if is_constant(view, past):
+        if past.has_learnt:
             return Finding("collapsed-after-learning", True)
         return Finding("imbalance" if is_imbalanced else "never-left", True)
     if view.learnt >= MAX_LEARNT or signals.alignment >= ALIGNED:
@@ -81,18 +94,19 @@ def judge(view: View, *, has_learnt: bool, label_shares: Floats | None, is_multi
     return Finding("imbalance" if is_imbalanced and is_one else "slow", False)
 
 
-def is_constant(view: View, *, has_learnt: bool) -> bool:
+def is_constant(view: View, past: Past) -> bool:
     """Return whether a window shows the constant answer."""
     signals = view.signals
     if view.learnt >= MAX_LEARNT or abs(signals.alignment) >= MAX_ALIGNMENT:
         return False
-    is_starved = view.encoder_share < (MAX_SHARE_AFTER if has_learnt else MAX_ENCODER_SHARE)
+    is_starved = view.encoder_share < (MAX_SHARE_AFTER if past.has_learnt else MAX_ENCODER_SHARE)
     if is_starved and (signals.spread < MAX_SPREAD or view.learnt < DIVERGED):
         return True
-    if signals.spread < NO_SPREAD:
+    # A head that begins with zeros has no spread either, but has never had one.
+    if signals.spread < NO_SPREAD < 0.1 * past.widest:
         return True
     # Where one class is nearly all there is, answering it says little.
-    return has_learnt and signals.top_share >= ONE_CLASS and float(view.best.max()) < IMBALANCE
+    return past.has_learnt and signals.top_share >= ONE_CLASS and float(view.best.max()) < IMBALANCE
 
 
 def shows_learning(view: View) -> bool:
