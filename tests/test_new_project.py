@@ -71,3 +71,22 @@ def test_a_name_that_cannot_be_one_leaves_no_file(tmp_path):
     with pytest.raises(StoreError, match="letters, digits"):
         init_project(data, tmp_path / "p.toml", name="评论")
     assert not (tmp_path / "p.toml").exists()
+
+
+def test_lists_of_classes_make_a_multilabel_project(tmp_path):
+    (tmp_path / "t.jsonl").write_text(
+        '{"text": "the ship and the soup", "labels": ["sea", "food"]}\n'
+        '{"text": "nothing at all", "labels": []}\n' * 3
+    )
+    made = init_project(str(tmp_path / "t.jsonl"), tmp_path / "project.toml")
+    assert (made.task, made.label) == ("multilabel", "labels")
+    assert load_project(made.path).config.task == "multilabel"
+
+
+def test_a_second_text_is_named_and_makes_a_project_of_pairs(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "premise,hypothesis,label\n" + "".join(f"a ship {n},a boat,{n % 2}\n" for n in range(8))
+    )
+    made = init_project(str(tmp_path / "t.csv"), tmp_path / "p.toml", text="premise", text_pair="hypothesis")
+    config = load_project(made.path).config
+    assert (config.task, config.data.text, config.data.text_pair) == ("pairs", "premise", "hypothesis")

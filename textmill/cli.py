@@ -115,6 +115,7 @@ def init(
     train: Annotated[str, typer.Argument(help="The labelled file, folder or hf:NAME.")],
     text: Annotated[str | None, typer.Option(help="The column of the text; guessed if absent.")] = None,
     label: Annotated[str | None, typer.Option(help="The column of the label; guessed if absent.")] = None,
+    text_pair: Annotated[str | None, typer.Option(help="The column of a pair's second text.")] = None,
     name: Annotated[str | None, typer.Option(help="The model's name; default: the file's.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = DEFAULT_PROJECT,
     as_json: Json = False,
@@ -122,7 +123,9 @@ def init(
     """Write a project file for a labelled file, with a backbone that fits its language."""
     from textmill.new_project import init_project
 
-    made = init_project(train, output, name=name, text=text, label=label, progress=progress_shown())
+    made = init_project(
+        train, output, name=name, text=text, label=label, text_pair=text_pair, progress=progress_shown()
+    )
     show(made.as_json(), as_json, made.as_lines())
 
 

@@ -16,6 +16,8 @@ from typing import Any
 from textmill.core.errors import DataError, ProjectError, StoreError, nearest
 from textmill.core.files import write_atomic
 from textmill.core.progress import SILENT, Progress
+from textmill.core.types import Task
+from textmill.data.label_sets import looks_like_sets
 from textmill.data.read import Rows, read_rows
 from textmill.model.propose import Proposal, guess_language, propose
 from textmill.project import load_project
@@ -23,16 +25,16 @@ from textmill.store.manifest import check_name
 
 _SAMPLE = 2000  # rows looked at: enough to tell a class column from a text column
 _TEXT_NAMES = ("text", "review", "sentence", "content", "comment", "message", "body", "文本", "内容", "评论")
-_LABEL_NAMES = ("label", "class", "category", "sentiment", "target", "y", "标签", "类别")
+_LABEL_NAMES = ("label", "labels", "class", "category", "sentiment", "target", "y", "标签", "类别")
 
 _TEMPLATE = """\
 # textmill project. `textmill schema` prints every key; `textmill check` looks at the data first.
 name = {name}
-task = "classification"
+task = {task}
 
 [data]
 train = {train}
-text = {text}
+text = {text}{pair}
 label = {label}
 
 [model]
@@ -66,6 +68,7 @@ class NewProject:
     text: str
     label: str
     proposal: Proposal
+    task: Task = "classification"
 
     def as_json(self) -> dict[str, Any]:
         """Return the facts as plain values."""
@@ -73,6 +76,7 @@ class NewProject:
             "path": str(self.path),
             "text": self.text,
             "label": self.label,
+            "task": self.task,
             "backbone": self.proposal.backbone,
             "why": self.proposal.why,
         }
@@ -81,6 +85,11 @@ class NewProject:
         """Return what a person wants to know."""
         return [
             f"Wrote {self.path}: text in {self.text!r}, label in {self.label!r}",
+            *(
+                [f"The values of {self.label!r} are sets of classes, so the task is multilabel"]
+                if self.task == "multilabel"
+                else []
+            ),
             f"Backbone {self.proposal.backbone}: {self.proposal.why}",
             *([_FROM_HUB] if self.proposal.needs_hub else []),
             f"Next: textmill check {self.path}",
@@ -94,6 +103,7 @@ def init_project(
     name: str | None = None,
     text: str | None = None,
     label: str | None = None,
+    text_pair: str | None = None,
     progress: Progress = SILENT,
 ) -> NewProject:
     """Write a project file.
@@ -103,7 +113,9 @@ def init_project(
         output: the file to write.
         name: the model's name; None takes the name of the file.
         text: the column of the text; None guesses it.
-        label: the column of the label; None guesses it.
+        label: the column of the label; None guesses it. Where its values are sets of classes, the task
+            is multilabel.
+        text_pair: the column of the second text of a pair, which makes the task pairs.
         progress: who watches.
 
     Raises:
@@ -122,16 +134,25 @@ def init_project(
     name = check_name(name, "model name") if name is not None else _name_of(train)
     rows = read_rows(train, Path.cwd(), progress=progress)
     text = _known(rows, text) if text else _guess_text(rows)
-    label = _known(rows, label) if label else _guess_label(rows, text)
+    label = _known(rows, label) if label else _guess_label(rows, text, text_pair)
+    task: Task = "classification"
+    if text_pair is not None:
+        _known(rows, text_pair)
+        task = "pairs"
+    elif looks_like_sets(rows.columns[label][:_SAMPLE]):
+        task = "multilabel"
     sample = [str(value) for value in rows.columns[text][:_SAMPLE] if value]
-    proposal = propose("classification", guess_language(sample))
+    proposal = propose(task, guess_language(sample))
     path = train if train.startswith("hf:") else os.path.relpath(train, output.resolve().parent)
     values = {"name": name, "train": path, "text": text, "label": label, "backbone": proposal.backbone}
     quoted = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
     hub = "    # from the model hub; a folder with its files does as well" if proposal.needs_hub else ""
-    write_atomic(output, _TEMPLATE.format(**quoted, why=proposal.why, hub=hub))
+    pair = "" if text_pair is None else f"\ntext_pair = {json.dumps(text_pair, ensure_ascii=False)}"
+    write_atomic(
+        output, _TEMPLATE.format(**quoted, task=json.dumps(task), pair=pair, why=proposal.why, hub=hub)
+    )
     load_project(output)
-    return NewProject(output, text, label, proposal)
+    return NewProject(output, text, label, proposal, task)
 
 
 def _name_of(train: str) -> str:
@@ -160,8 +181,8 @@ def _guess_text(rows: Rows) -> str:
     return max(mean_length, key=lambda name: mean_length[name])
 
 
-def _guess_label(rows: Rows, text: str) -> str:
-    others = [name for name in rows.columns if name != text]
+def _guess_label(rows: Rows, text: str, text_pair: str | None = None) -> str:
+    others = [name for name in rows.columns if name not in (text, text_pair)]
     by_name = _by_name(others, _LABEL_NAMES)
     if by_name is not None:
         return by_name

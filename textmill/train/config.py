@@ -44,11 +44,13 @@ class TrainConfig(Config):
     clip_norm: float = Field(1.0, gt=0, allow_inf_nan=False)
     """Gradients longer than this are shortened to it; a large number such as 1e9 never shortens."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """Share of the target that is spread evenly over all classes."""
+    """Share of the target that is spread evenly over all classes, or over yes and no of each class."""
     class_weights: Literal["none", "balanced"] = "none"
-    """"balanced" gives rows of rare classes more weight: rows / (classes x rows of the class)."""
+    """"balanced" gives rare classes more weight: rows / (classes x rows of the class); with several labels
+    a row the rows with a class weigh rows without it / rows with it, at most 20."""
     metric: Metric = "f1_macro"
-    """The validation metric that decides which state is the best."""
+    """The validation metric that decides which state is the best; accuracy of several labels a row is the
+    share of rows with exactly the right ones."""
     evaluate_every: Positive | None = None
     """Steps between two evaluations; none: after each epoch. The last step is always evaluated."""
     patience: Positive | None = None
