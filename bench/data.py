@@ -7,6 +7,7 @@ the imports; first use and re-use of the caches are told apart; both sides give 
 random order. Ours also cleans, drops duplicates and splits, which theirs does not.
 `share_of_bare_tokenizer` is our rate over that of `encode_batch_fast` on texts that are in memory
 already. Memory is what the process holds beside mapped files, whose pages the system takes back at will.
+Stream mode: `bench/loading/stream.py`.
 What is not covered: disks slower than the tokenizer, more than one machine.
 """
 
@@ -16,7 +17,7 @@ import argparse
 import importlib.metadata
 
 from bench.figures import SCRATCH, finish
-from bench.loading import mapped
+from bench.loading import mapped, stream
 
 
 def main(arguments: list[str]) -> int:
@@ -26,5 +27,7 @@ def main(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     SCRATCH.mkdir(exist_ok=True)
     figures = mapped.measure(mapped.QUICK if chosen.quick else mapped.FULL)
+    figures |= stream.measure(chosen.quick)
+    goals = [*mapped.GOALS, *stream.GOALS, *(() if chosen.quick else stream.RESUME_GOALS)]
     versions = {name: importlib.metadata.version(name) for name in ("datasets", "tokenizers", "pyarrow")}
-    return finish("data", figures, mapped.GOALS, quick=chosen.quick, machine=versions)
+    return finish("data", figures, goals, quick=chosen.quick, machine=versions)
