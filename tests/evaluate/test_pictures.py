@@ -7,6 +7,7 @@ import pytest
 from textmill.evaluate.metrics import reliability
 from textmill.evaluate.pictures import (
     display_width,
+    draw_attempts,
     draw_calibration,
     draw_confusion,
     draw_lengths,

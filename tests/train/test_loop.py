@@ -213,6 +213,7 @@ def test_a_model_that_the_text_does_not_reach_is_refused_before_the_first_step(t
     classifier, tokenizer = toy_classifier(splits.labels)
     with torch.no_grad():
         classifier.head.layers[1].weight.zero_()
+        classifier.head.layers[7].bias[0] = 0.5
     with pytest.raises(TrainingGaveUp, match="data-or-wiring at step 0"):
         train(classifier, tokenizer, splits, toy_config(), OrderConfig(), tmp_path, guard=GuardConfig())
     assert [event["event"] for event in read_events(tmp_path / "events.jsonl")] == ["verdict"]
