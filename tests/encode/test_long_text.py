@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from tests.toy import BACKBONE
 
+from tests.toy import BACKBONE
 from textmill.core.errors import DataError
 from textmill.encode.long_text import allot, pool_scores, row_weights
 from textmill.encode.tokenizer import Tokenizer, load_tokenizer
