@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.toy import toy_examples
+from tests.train.streams import all_ids, as_line, toy_feed, toy_stream, write_stream
+from textmill.core.errors import DataError
+from textmill.core.types import Example
+
+
+def add(folder: Path, line: str) -> None:
+    (folder / "rows" / "part-9.jsonl").write_text("".join(map(as_line, toy_examples(600, seed=5))) + line)
+
+
+def test_a_class_seen_later_is_a_bad_row(tmp_path: Path) -> None:
+    write_stream(tmp_path)
+    add(tmp_path, as_line(Example("late", "a new kind", ("class9",))))
+    stream = toy_stream(tmp_path, labels=("class0", "class1"), head_rows=5)
+    with pytest.raises(DataError, match=r"'class9' in part-9\.jsonl:601.*data\.labels"):
+        all_ids(toy_feed(stream))
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_an_error_tells_file_and_row_from_whichever_process(tmp_path: Path, prefetch: int) -> None:
+    write_stream(tmp_path)
+    add(tmp_path, json.dumps({"id": "odd", "text": 17, "label": "class0"}) + "\n")
+    stream = toy_stream(tmp_path, head_rows=5)
+    with pytest.raises(DataError, match=r"a number, 17, in part-9\.jsonl:601"):
+        all_ids(toy_feed(stream, prefetch=prefetch))
+
+
+def test_bad_rows_are_left_out_and_counted(tmp_path: Path) -> None:
+    write_stream(tmp_path)
+    add(tmp_path, json.dumps({"id": "odd", "text": 17, "label": "class0"}) + "\n{broken\n")
+    feed = toy_feed(toy_stream(tmp_path, on_bad_row="skip", head_rows=5))
+    ids = {row for step in all_ids(feed) for row in step}
+    assert "odd" not in ids
+    assert len(ids) > 2300
+    assert feed.counts["bad"] == 2
+
+
+def test_the_rows_of_a_validation_file_never_train(tmp_path: Path) -> None:
+    write_stream(tmp_path)
+    held = toy_examples(3000)[10:40]
+    (tmp_path / "valid.jsonl").write_text("".join(map(as_line, held)))
+    stream = toy_stream(tmp_path, valid="valid.jsonl")
+    assert len(stream.splits.valid) == 30
+    assert {row.id for row in held}.isdisjoint(row for step in all_ids(toy_feed(stream)) for row in step)
+
+
+def test_a_stream_of_one_class_is_refused(tmp_path: Path) -> None:
+    write_stream(tmp_path, classes=1)
+    with pytest.raises(DataError, match=r"at least two classes.*data\.labels"):
+        toy_stream(tmp_path)
