@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -59,6 +60,17 @@ class Shards:
         """Return one value."""
         place = bisect_right(self._starts, row) - 1
         return self._batches[place].column(column)[row - self._starts[place]].as_py()
+
+    def ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Return the ids at a few `rows` in any order."""
+        places = np.searchsorted(self._starts, rows, side="right") - 1
+        columns = self._id_columns
+        within = (rows - np.asarray(self._starts)[places]).tolist()
+        return [columns[place][row].as_py() for place, row in zip(places.tolist(), within, strict=True)]
+
+    @cached_property
+    def _id_columns(self) -> list[pa.Array]:
+        return [batch.column("id") for batch in self._batches]
 
     def text(self, row: int) -> Text:
         """Return the text, or pair of texts, of one row."""
@@ -172,10 +184,9 @@ class MappedExamples(Sequence[Example]):
         """Return the texts from `start` to before `stop`."""
         return self.shards.texts(self.rows[start:stop])
 
-    def id_at(self, index: int) -> str:
-        """Return the id of one example."""
-        row_id: str = self.shards.value("id", int(self.rows[index]))
-        return row_id
+    def ids_at(self, positions: NDArray[np.int64]) -> list[str]:
+        """Return the ids of the examples at `positions` (B,), in any order."""
+        return self.shards.ids(self.rows[positions])
 
     def label_codes(self) -> NDArray[np.int32]:
         """Return the (N,) places of the rows' labels in `label_sets`."""

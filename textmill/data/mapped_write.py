@@ -1,13 +1,12 @@
 """Cleaned rows to Arrow record batches: in files that can be memory-mapped, or in memory.
 
 Promises: rows keep their order; a record batch holds a few megabytes, whatever pieces the rows come in;
-files are complete and synced when `finish` returns.
-What is not covered: making a folder of files visible as a whole (`build_once`).
+files are complete when `finish` returns.
+What is not covered: syncing them, and making a folder of files visible as a whole (`build_once`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -95,8 +94,3 @@ class ShardWriter:
         writer.close()
         sink.close()
         self._open = None
-        handle = os.open(self._files[-1], os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -133,15 +134,15 @@ def _key(examples: MappedExamples, tokenizer: Tokenizer) -> str:
 def _cut_blocks(
     examples: Sequence[Example], tokenizer: Tokenizer, progress: Progress
 ) -> Iterator[FlatTokens]:
-    """Cut blocks of texts; while one is cut, the block before is stored and the next one is read."""
-    with ThreadPoolExecutor(1) as pool, progress.task("tokenize", len(examples)) as task:
-        ahead = None
+    """Cut blocks of texts, two at a time: while one is taken out of the library, the other keeps it busy."""
+    with ThreadPoolExecutor(2) as pool, progress.task("tokenize", len(examples)) as task:
+        ahead: deque[Future[FlatTokens]] = deque()
         for texts in text_blocks(examples, _BLOCK_ROWS):
-            now, ahead = ahead, pool.submit(tokenizer.cut_flat, texts)
-            if now is not None:
-                yield _done(now.result(), task)
-        if ahead is not None:
-            yield _done(ahead.result(), task)
+            ahead.append(pool.submit(tokenizer.cut_flat, texts))
+            if len(ahead) > 2:
+                yield _done(ahead.popleft().result(), task)
+        while ahead:
+            yield _done(ahead.popleft().result(), task)
 
 
 def _done(block: FlatTokens, task: Task) -> FlatTokens:

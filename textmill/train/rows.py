@@ -34,7 +34,7 @@ class EncodedRows:
     encoded: TokenStore  # R
     targets: torch.Tensor  # (R,) int64 class, or (R, C) float32 of 0 and 1 for multi-label
     lengths: npt.NDArray[np.int64]  # (R,) tokens
-    ids: Sequence[str]  # R example ids; an id stands at each window of its text
+    ids: RowIds  # R example ids; an id stands at each window of its text
     owner: npt.NDArray[np.int64]  # (R,) index of the example of each row, ascending
     weights: torch.Tensor | None = None  # (R,) float32 of mean 1, where examples have several rows
 
@@ -60,7 +60,7 @@ class EncodedRows:
             attention_mask=tensors["attention_mask"],
             token_type_ids=tensors.get("token_type_ids"),
             labels=self.targets[chosen],
-            ids=tuple(self.ids[position] for position in positions.tolist()),
+            ids=tuple(self.ids.at(positions)),
             lengths=torch.from_numpy(self.lengths[positions]),
             weights=None if self.weights is None else self.weights[chosen],
         )
@@ -120,10 +120,14 @@ class RowIds(Sequence[str]):
         """Return one id, or a part as another sequence."""
         if isinstance(index, slice):
             return RowIds(self._examples, self._owner[index])
-        example = int(self._owner[index])
+        return self.at(np.array([index]))[0]
+
+    def at(self, rows: npt.NDArray[np.int64]) -> list[str]:
+        """Return the ids of the rows (B,), in any order."""
+        owners = self._owner[rows]
         if isinstance(self._examples, MappedExamples):
-            return self._examples.id_at(example)
-        return self._examples[example].id
+            return self._examples.ids_at(owners)
+        return [self._examples[owner].id for owner in owners.tolist()]
 
 
 def _targets(examples: Sequence[Example], collator: Collator) -> torch.Tensor:
