@@ -1,8 +1,9 @@
+import pytest
 import torch
 
 from tests.toy import toy_classifier
 from tests.train.parts import toy_config, toy_splits
-from textmill.train.lr_probe import probe_lr
+from textmill.train.lr_probe import fastest_lr, probe_lr
 
 
 def test_a_probe_finds_a_learning_rate_that_learns_and_changes_nothing():
@@ -20,3 +21,11 @@ def test_a_probe_finds_a_learning_rate_that_learns_and_changes_nothing():
     assert classifier.training is mode
     for name, tensor in classifier.state_dict().items():
         assert torch.equal(tensor, before[name])
+
+
+def test_the_fastest_learning_rate_lies_between_those_that_were_tried():
+    means = {4e-3: 0.7, 2e-3: 0.5, 1e-3: 0.4, 5e-4: 0.6}
+    # Through (-1, 0.6), (0, 0.4), (1, 0.5) in octaves: lowest at 0.5 x 0.1 / 0.3.
+    assert fastest_lr(means, 1e-3) == pytest.approx(1e-3 * 2 ** (0.5 * 0.1 / 0.3))
+    assert fastest_lr({2e-3: 0.5, 1e-3: 0.4}, 1e-3) == 1e-3
+    assert fastest_lr({2e-3: 0.5, 1e-3: 0.6}, 2e-3) == 2e-3

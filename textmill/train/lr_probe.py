@@ -3,7 +3,7 @@
 A range test (Smith 2017, "Cyclical Learning Rates", section 3.3) run backwards and on two fixed small
 batches: from the same first weights, some steps at each learning rate, halved from one to the next. A
 learning rate that is too high cannot even learn those rows by heart; the one at which they are learnt
-fastest is the edge, and half of it is used.
+fastest, read between those tried, is the edge, and half of it is used.
 
 Promises: neither the classifier nor any random state is changed; the same seed gives the same answer.
 What is not covered: learning rates higher than the one that failed.
@@ -12,6 +12,7 @@ What is not covered: learning rates higher than the one that failed.
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,13 +91,28 @@ def probe_lr(classifier: Classifier, tokenizer: Tokenizer, splits: Splits, confi
     num = len(means) * _STEPS
     read = [batches[step % len(batches)] for _ in means for step in range(_STEPS)]
     return LrProbe(
-        lr=None if best is None else best / _SAFETY,
+        lr=None if best is None else fastest_lr(means, best) / _SAFETY,
         losses=means,
         steps=num,
         rows=sum(len(batch.lengths) for batch in read),
         tokens=sum(int(batch.lengths.sum()) for batch in read),
         seconds=time.perf_counter() - begin,
     )
+
+
+def fastest_lr(means: dict[float, float], best: float) -> float:
+    """Return where a parabola in log2 through the best learning rate and its neighbours is lowest.
+
+    Args:
+        means: learning rate -> mean loss.
+        best: the one with the lowest mean loss; the answer is at most half an octave from it.
+    """
+    if best / 2 not in means or best * 2 not in means:
+        return best
+    low, middle, high = means[best / 2], means[best], means[best * 2]
+    curvature = low - 2 * middle + high
+    offset = 0.5 * (low - high) / curvature if curvature > 0 else 0.0
+    return float(best * 2.0 ** min(0.5, max(-0.5, offset)))
 
 
 def _losses_at(
@@ -122,8 +138,9 @@ def _losses_at(
         part.backward()
         torch.nn.utils.clip_grad_norm_(twin.parameters(), config.clip_norm)
         optimizer.step()
-        losses.append(min(float(part.detach()), 1e6) if torch.isfinite(part) else 1e6)
-    return losses
+        losses.append(float(part.detach()))
+    # How far a loss shoots out is chance; that it does is what counts.
+    return [min(value, 2 * losses[0]) if math.isfinite(value) else 2 * losses[0] for value in losses]
 
 
 def _few_rows(examples: Sequence[Example], num: int, seed: int) -> list[Example]:
