@@ -43,7 +43,7 @@ class AuditLimits:
     """For lengths, near-duplicates and odd texts."""
     unknown_rows: int = 5_000
     """For UNK tokens, scripts and languages."""
-    suspect_rows: int = 6_000
+    suspect_rows: int = 4_000
     """For suspect labels."""
 
 
