@@ -17,6 +17,7 @@ from textmill.core.progress import SILENT, Progress
 from textmill.data.audit import Audit, AuditLimits, audit
 from textmill.data.findings.finding import Finding, Table, findings_table
 from textmill.data.prepare import Splits, survey
+from textmill.data.stream.open import open_stream
 from textmill.encode.source import find_source
 from textmill.encode.tokenizer import Tokenizer, load_tokenizer
 from textmill.encode.unknown import unknown_counter
@@ -84,7 +85,12 @@ def check(project: Project, *, preflight: bool | None = None, progress: Progress
     except ModelError as err:
         message = f"no lengths in tokens, no unknown tokens and no preflight without the tokenizer: {err.got}"
         notes.append(Finding("no_tokenizer", "error", message, err.fix))
-    splits = survey(config.data, project.folder, progress, cache=project.cache_root, task=config.task)
+    if config.data.streaming:  # the tables are those of the first rows
+        seed = config.train.seed
+        stream = open_stream(config.data, project.folder, seed=seed, task=config.task, progress=progress)
+        splits = stream.splits
+    else:
+        splits = survey(config.data, project.folder, progress, cache=project.cache_root, task=config.task)
     found = audit(
         splits,
         tokenizer.count_tokens if tokenizer else None,

@@ -30,7 +30,7 @@ from textmill.core.progress import SILENT, Progress
 from textmill.data.bad_rows import SIDE_FILE
 from textmill.data.mapped import text_blocks
 from textmill.data.prepare import Splits, prepare
-from textmill.data.stream.open import Stream, open_stream
+from textmill.data.stream.open import Stream, open_stream, with_bad_rows
 from textmill.encode.tokenizer import Tokenizer
 from textmill.evaluate.evaluate import Evaluation, evaluate
 from textmill.evaluate.predictions import PREDICTIONS, read_examples, read_predictions, write_predictions
@@ -169,6 +169,8 @@ def _train_in(
 ) -> Run:
     config = project.config
     classifier, tokenizer, training = _train_or_load(project, splits, folder, resume, progress, stream)
+    if stream is not None:
+        splits = with_bad_rows(splits, folder / SIDE_FILE)
     write_atomic(folder / PROJECT, project.as_toml())
     simple = baseline(splits.train, splits.valid, config.task)
     plain = evaluate(simple, splits.test, seed=config.train.seed, progress=progress)

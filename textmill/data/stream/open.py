@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from textmill.core.errors import DataError
@@ -194,6 +194,18 @@ def _fingerprint(source: Source, usable: Usable, labels: tuple[str, ...]) -> str
     return hashlib.sha256(facts.encode()).hexdigest()
 
 
+def listed_bad(bad: BadRows) -> Left:
+    """Return the count and the first places of bad rows."""
+    return Left(bad.count, tuple(f"{row.file}:{row.row}" for row in bad.first))
+
+
+def with_bad_rows(splits: Splits, side_file: Path) -> Splits:
+    """Return the splits with the bad rows of the whole training in their report."""
+    found = listed_bad(BadRows("skip", side_file))
+    sources = {name: replace(source, bad_rows=found) for name, source in splits.report.sources.items()}
+    return replace(splits, report=replace(splits.report, sources=sources))
+
+
 def _report(
     config: DataConfig,
     counts: Counter[str],
@@ -202,8 +214,6 @@ def _report(
     labels: tuple[str, ...],
 ) -> DataReport:
     notes = ["a stream: counts are those of its first rows"]
-    if bad.count:
-        notes.append(f"{bad.count} bad rows left out so far (bad-rows.jsonl)")
     source = SourceReport(
         path=config.train,
         rows=counts["rows"],
@@ -214,6 +224,7 @@ def _report(
         missing_label=Left(counts["missing_label"]),
         duplicates=Left(),
         conflicts=Left(),
+        bad_rows=listed_bad(bad),
     )
     by_side = {
         side: {label: sum(label in row.labels for row in rows) for label in labels}
