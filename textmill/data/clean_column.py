@@ -44,14 +44,20 @@ def _doubtful(texts: Sequence[str]) -> list[int]:
     No repair touches such a text: it has no surrogates, no `&`, no control characters, nothing that NFC or
     a wrong decoding could be about, and no run of blanks.
     """
-    plain = [row for row, text in enumerate(texts) if text.isascii()]
+    is_ascii = list(map(str.isascii, texts))
+    is_all_plain = all(is_ascii)
+    plain = (
+        range(len(texts)) if is_all_plain else [row for row, ascii_only in enumerate(is_ascii) if ascii_only]
+    )
+    of_plain = texts if is_all_plain else [texts[row] for row in plain]
     # A line break before, between and behind: a blank at the end of a text then makes a run of two.
-    kinds = ("\n" + "\n".join([texts[row] for row in plain]) + "\n").encode().translate(_KINDS_OF_BYTES)
+    kinds = ("\n" + "\n".join(of_plain) + "\n").encode().translate(_KINDS_OF_BYTES)
     kind = np.frombuffer(kinds, np.uint8)
     is_odd = kind == _DOUBTFUL
-    is_odd[1:] |= (kind[1:] & kind[:-1] & _BLANK).astype(bool)
+    is_odd[1:] |= (kind[1:] & kind[:-1] & _BLANK).view(bool)
     found = np.flatnonzero(is_odd)
-    ends = np.cumsum([len(texts[row]) + 1 for row in plain])  # of the line break behind each text
-    doubtful = {plain[place] for place in np.searchsorted(ends, found).tolist() if place < len(plain)}
-    doubtful.update(row for row, text in enumerate(texts) if not text.isascii())
-    return sorted(doubtful)
+    # Where the line break behind each text is.
+    ends = np.cumsum(np.fromiter(map(len, of_plain), np.int64, len(plain)) + 1)
+    places = np.unique(np.searchsorted(ends, found)).tolist()
+    doubtful = [plain[place] for place in places if place < len(plain)]
+    return sorted([*doubtful, *(row for row, ascii_only in enumerate(is_ascii) if not ascii_only)])

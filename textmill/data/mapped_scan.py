@@ -144,7 +144,7 @@ class _State:
         hashes = hash_names(ids)
         if config.id is not None:
             self._all_ids.append(hashes)
-        no_text = [index for index, text in enumerate(texts) if not text or is_blank(text)]
+        no_text = _blank_rows(texts)
         no_label = [index for index, code in enumerate(codes) if code == _NO_LABEL]
         self._no_text.extend(ids, no_text)
         self._no_label.extend(ids, no_label)
@@ -250,6 +250,13 @@ class Listing:
     def as_left(self) -> Left:
         """Return the count and the first ids."""
         return Left(self._count, tuple(self._first))
+
+
+def _blank_rows(texts: Sequence[Text]) -> list[int]:
+    try:
+        return [index for index, text in enumerate(texts) if not text or text.isspace()]  # type: ignore[union-attr]
+    except AttributeError:  # pairs
+        return [index for index, text in enumerate(texts) if is_blank(text)]
 
 
 def is_blank(text: Text) -> bool:
