@@ -47,7 +47,8 @@ def test_a_text_that_fits_is_the_same_under_every_rule(plain, rule):
 def test_head_tail_and_both_ends_keep_the_tokens_that_they_say(plain, whole):
     content = whole.encode([LONG])[0].ids.tolist()[1:-1]
     kept = {
-        rule: ruled(plain, rule).encode([LONG])[0].ids.tolist()[1:-1] for rule in ("head", "tail", "head-tail")
+        rule: ruled(plain, rule).encode([LONG])[0].ids.tolist()[1:-1]
+        for rule in ("head", "tail", "head-tail")
     }
     assert kept["head"] == content[:14]
     assert kept["tail"] == content[-14:]

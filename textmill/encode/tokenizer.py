@@ -259,7 +259,8 @@ class Tokenizer:
         if self.settings.long_text in ("head", "tail"):
             pieces: list[str] = self._cutting.encode_batch(_checked([text]))[0].tokens
             return pieces
-        return [self._cutting.id_to_token(index) for index in self.cut([text]).rows[0].ids.tolist()]
+        names = (self._cutting.id_to_token(index) for index in self.cut([text]).rows[0].ids.tolist())
+        return [name for name in names if name is not None]
 
     def save(self, folder: Path) -> None:
         """Write tokenizer.json byte for byte, what AutoTokenizer needs, and the settings."""

@@ -97,8 +97,10 @@ def measure_sets(
 
 def count_sets(truth: npt.NDArray[np.bool_], chosen: npt.NDArray[np.bool_]) -> Counts:
     """Return the counts by class of (N, C) true and chosen classes, and the share of rows wholly right."""
-    sums = (each.sum(axis=0).astype(np.float64) for each in (truth & chosen, chosen, truth))
-    return Counts(*sums, right=np.float64((truth == chosen).all(axis=1).mean()))
+    hits, predicted, actual = (
+        each.sum(axis=0).astype(np.float64) for each in (truth & chosen, chosen, truth)
+    )
+    return Counts(hits, predicted, actual, np.float64((truth == chosen).all(axis=1).mean()))
 
 
 def resample_sets(

@@ -105,7 +105,7 @@ def build_loss(
     if config.class_weights == "none":
         return Loss(config.label_smoothing, is_multilabel=is_multilabel)
     if is_multilabel:
-        return Loss(config.label_smoothing, pos_weights(targets), is_multilabel=True)
+        return Loss(config.label_smoothing, pos_weights(targets.astype(np.float32)), is_multilabel=True)
     counts = np.bincount(targets, minlength=num_classes)
     # rows / (classes x rows of the class): the mean over the training rows is 1 where no class is empty.
     weights = len(targets) / (num_classes * np.maximum(counts, 1))

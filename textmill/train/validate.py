@@ -106,8 +106,9 @@ def _losses_of(scores: Scores, targets: torch.Tensor) -> npt.NDArray[np.float64]
     """Return the (N,) cross-entropy of probabilities, in nats; a score of 0 counts as the smallest float."""
     truth = targets.numpy()
     if truth.ndim == 1:
-        return -np.log(np.maximum(scores[np.arange(len(truth)), truth], _TINY).astype(np.float64))
-    right = np.where(truth > 0.5, scores, 1 - scores).astype(np.float64)
+        right = scores[np.arange(len(truth)), truth][:, None].astype(np.float64)
+    else:
+        right = np.where(truth > 0.5, scores, 1 - scores).astype(np.float64)
     losses: npt.NDArray[np.float64] = -np.log(np.maximum(right, _TINY)).mean(axis=1)
     return losses
 
