@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from textmill.core.seeds import numpy_generator
-from textmill.core.types import Example
+from textmill.core.types import Example, Task
 from textmill.encode.config import EncodeConfig
 from textmill.encode.tokenizer import Tokenizer
 from textmill.model.build import build
@@ -57,9 +57,14 @@ def toy_model_config(**changes: Any) -> ModelConfig:
 
 
 def toy_classifier(
-    labels: Sequence[str] = ("class0", "class1"), *, max_length: int = 64, seed: int = 0, **changes: Any
+    labels: Sequence[str] = ("class0", "class1"),
+    *,
+    max_length: int = 64,
+    seed: int = 0,
+    task: Task = "classification",
+    **changes: Any,
 ) -> tuple[Classifier, Tokenizer]:
     """Return an untrained classifier of `toy_model_config` and its tokenizer."""
     encode = EncodeConfig(max_length=max_length)
-    classifier, tokenizer, _ = build(toy_model_config(**changes), labels, encode, seed)
+    classifier, tokenizer, _ = build(toy_model_config(**changes), labels, encode, seed, task)
     return classifier, tokenizer
