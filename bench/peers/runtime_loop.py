@@ -28,7 +28,7 @@ def main(bundle: Path, texts: list[str]) -> None:
     predictor = open_bundle(bundle, "onnx", threads=num_cpus())
 
     def answer(some: list[str], budget: int) -> None:
-        scores_by_length(predictor.encode(some), len(predictor.labels), predictor.scores_encoded, budget)
+        scores_by_length(predictor.cut(some).rows, len(predictor.labels), predictor.scores_encoded, budget)
 
     answer(texts[:32], BUDGETS[0])
     print("ready", flush=True)

@@ -18,7 +18,7 @@ def items():
     def make(*lengths: int, first: int = 0) -> list[Item]:
         pending = Pending(len(lengths), loop)
         return [
-            Item(pending, index, Encoded(np.zeros(length, np.int32), None), length, first + index)
+            Item(pending, index, index, Encoded(np.zeros(length, np.int32), None), length, first + index)
             for index, length in enumerate(lengths)
         ]
 

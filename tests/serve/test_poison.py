@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from textmill.core.errors import RequestError
+from textmill.encode.long_text import Cut
 from textmill.encode.padding import Encoded
 from textmill.serve import wire
 from textmill.serve.config import ServeConfig
@@ -56,8 +57,9 @@ class MortalWorker:
             self._on_end("signal 9")
 
 
-def _row(first: int) -> Encoded:
-    return Encoded(np.array([first, 0, 0], np.int32), None)
+def _rows(*firsts: int) -> Cut:
+    rows = [Encoded(np.array([first, 0, 0], np.int32), None) for first in firsts]
+    return Cut(rows, np.arange(len(rows)))
 
 
 def _run(shelf, work):
@@ -79,7 +81,7 @@ def _run(shelf, work):
 def test_a_poisonous_text_fails_alone_and_its_neighbours_are_answered(shelf):
     async def work(version):
         ids = [*range(1, 20), POISON, *range(20, 40)]
-        waiting = [version.submit([_row(first)]) for first in ids]
+        waiting = [version.submit(_rows(first)) for first in ids]
         return ids, await asyncio.gather(*(each.answer for each in waiting), return_exceptions=True)
 
     ids, answers = _run(shelf, work)
@@ -94,8 +96,8 @@ def test_a_poisonous_text_fails_alone_and_its_neighbours_are_answered(shelf):
 
 def test_a_poisonous_item_fails_its_own_request_only(shelf):
     async def work(version):
-        bad = version.submit([_row(1), _row(POISON)])
-        good = version.submit([_row(2), _row(3)])
+        bad = version.submit(_rows(1, POISON))
+        good = version.submit(_rows(2, 3))
         return await asyncio.gather(bad.answer, good.answer, return_exceptions=True)
 
     bad, good = _run(shelf, work)
@@ -114,7 +116,7 @@ def test_a_request_that_waits_too_long_ends_with_504_and_leaves_the_queue(shelf)
         version = LoadedVersion(shelf.store.bundle(1), None, config, Metrics(), lambda _: None, Silent)
         await version.open(patient=False)
         with version.visit():
-            waiting = [version.submit([_row(first)]) for first in range(1, 6)]
+            waiting = [version.submit(_rows(first)) for first in range(1, 6)]
             answers = await asyncio.gather(*(each.answer for each in waiting), return_exceptions=True)
         assert await version.drain(1)
         await version.close()
@@ -127,7 +129,7 @@ def test_a_request_that_waits_too_long_ends_with_504_and_leaves_the_queue(shelf)
 
 def test_closing_a_version_ends_its_open_requests_with_503(shelf):
     async def work(version):
-        waiting = version.submit([_row(1)])
+        waiting = version.submit(_rows(1))
         await version.close()
         with pytest.raises(RequestError) as caught:
             await waiting.answer
@@ -151,8 +153,8 @@ def test_a_worker_that_hangs_is_ended_and_the_next_one_answers(shelf):
         )
         await version.open(patient=False)
         with pytest.raises(RequestError) as caught:
-            await version.submit([_row(1)]).answer
-        answer = await version.submit([_row(2)]).answer
+            await version.submit(_rows(1)).answer
+        answer = await version.submit(_rows(2)).answer
         await version.close()
         return caught.value.status, answer
 
@@ -163,7 +165,7 @@ def test_a_closed_version_takes_no_request(shelf):
     async def work(version):
         await version.close()
         with pytest.raises(RequestError) as caught:
-            version.submit([_row(1)])
+            version.submit(_rows(1))
         return caught.value.status
 
     assert _run(shelf, work) == 503

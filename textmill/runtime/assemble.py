@@ -84,11 +84,26 @@ def prepare_bundle(
     except BaseException:
         remove_tree(folder)
         raise
-    signature = Signature(
+    return Facts(
+        signature=_signature(classifier, tokenizer),
+        metrics=dict(metrics),
+        parent=parent,
+        data_fingerprint=data_fingerprint,
+    )
+
+
+def _signature(classifier: Classifier, tokenizer: Tokenizer) -> Signature:
+    settings, decision = tokenizer.settings, classifier.decision
+    is_cut_to_windows = settings.long_text == "windows"
+    places = range(len(classifier.labels))
+    return Signature(
         task=classifier.task,
         labels=classifier.labels,
+        thresholds=tuple(map(decision.threshold_of, places)) if decision.is_multilabel else None,
         max_length=tokenizer.max_length,
+        long_text=settings.long_text,
+        window_overlap=settings.window_overlap if is_cut_to_windows else None,
+        window_pool=settings.window_pool if is_cut_to_windows else None,
         tokenizer=hashlib.sha256(tokenizer.json_bytes).hexdigest(),
         runtimes=RUNTIMES,
     )
-    return Facts(signature=signature, metrics=dict(metrics), parent=parent, data_fingerprint=data_fingerprint)

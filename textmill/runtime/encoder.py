@@ -18,7 +18,6 @@ from textmill.core.types import Scores, Task, Text
 from textmill.data.clean import clean_text
 from textmill.data.config import CleanConfig
 from textmill.encode.long_text import Cut, pool_scores
-from textmill.encode.padding import Encoded
 from textmill.encode.settings import read_table
 from textmill.encode.tokenizer import Tokenizer
 
@@ -71,14 +70,6 @@ class TextEncoder:
             task=table.get("task", "classification"),
             decision=decision_of(table.get("task", "classification"), table.get("thresholds")),
         )
-
-    def encode(self, texts: Sequence[Text]) -> list[Encoded]:
-        """Return the ids of each text after cleaning.
-
-        Raises:
-            DataError: an item is neither one string nor a pair of strings.
-        """
-        return self.tokenizer.encode([self._clean(text) for text in texts])
 
     def cut(self, texts: Sequence[Text]) -> Cut:
         """Return the rows of each text after cleaning: several for a text that is cut to windows.

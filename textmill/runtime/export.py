@@ -1,8 +1,9 @@
 """A classifier as one ONNX file whose batch and length are free, proven against torch before it is kept.
 
 Promises: the file gives torch's logits to 1e-4 for every batch of 1, 2, 7 and 33 rows at lengths 2, 3 and
-the longest; a graph with a frozen axis or a wrong mask never leaves this module; the file holds only
-standard operators (opset 17 or later) and its own weights.
+the longest, and so its probabilities, by softmax or by a sigmoid for each class; a graph with a frozen
+axis or a wrong mask never leaves this module; the file holds only standard operators (opset 17 or later)
+and its own weights.
 What is not covered: weights of 2 GiB and more (ONNX needs several files for them).
 """
 
@@ -21,6 +22,7 @@ import onnxruntime
 import torch
 from torch import Tensor
 
+from textmill.core.decision import Decision
 from textmill.core.errors import ModelError, StoreError
 from textmill.core.machine import num_cpus
 from textmill.core.progress import SILENT, Progress
@@ -101,7 +103,7 @@ def export_onnx(
 def check_parity(
     classifier: Classifier, tokenizer: Tokenizer, graph: Path, *, progress: Progress = SILENT
 ) -> float:
-    """Return the largest difference of logits between a graph and torch over the grid.
+    """Return the largest difference of logits and of probabilities between a graph and torch over the grid.
 
     Raises:
         StoreError: the graph cannot be loaded, fails on a shape, or differs by more than 1e-4.
@@ -115,15 +117,16 @@ def check_parity(
             for length in lengths:
                 arrays = _grid_batch(tokenizer, vocab_size, rows, length)
                 with torch.inference_mode():
-                    expected = classifier(**_tensors(arrays)).numpy()
-                worst = max(worst, _difference(session, arrays, expected, graph.name))
+                    expected = classifier(**_tensors(arrays))
+                worst = max(worst, _difference(session, arrays, expected, classifier.decision, graph.name))
                 task.advance()
     return worst
 
 
 def _difference(
-    session: onnxruntime.InferenceSession, arrays: _Arrays, expected: NDArray[np.float32], graph: str
+    session: onnxruntime.InferenceSession, arrays: _Arrays, logits: Tensor, decision: Decision, graph: str
 ) -> float:
+    expected = logits.numpy()
     rule, fix = f"{graph} must run at every batch and length", "Export it again."
     shape = "{} rows x {} tokens".format(*arrays["input_ids"].shape)
     try:
@@ -138,7 +141,14 @@ def _difference(
         raise StoreError(
             f"{graph} must give torch's logits to {PARITY:g}", got=f"{difference:.3g} at {shape}", fix=fix
         )
-    return difference
+    # A large logit may be off by more, and the runtime has its own softmax and sigmoid.
+    shares = (logits.sigmoid() if decision.is_multilabel else logits.softmax(-1)).numpy()
+    apart = float(np.abs(decision.probabilities(got) - shares).max())
+    if not apart <= PARITY:
+        raise StoreError(
+            f"{graph} must give torch's probabilities to {PARITY:g}", got=f"{apart:.3g} at {shape}", fix=fix
+        )
+    return max(difference, apart)
 
 
 def _export_traced(classifier: Classifier, arrays: _Arrays, path: Path) -> None:

@@ -1,7 +1,8 @@
 """What every opened bundle answers to, whatever runtime is below.
 
 Promises: `scores` answers in the order of the texts although it computes them sorted by length; the
-answer for a text does not depend on the texts beside it (to 1e-4).
+answer for a text does not depend on the texts beside it (to 1e-4); a text in several windows gets the
+pooled scores of all of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from textmill.core.decision import Decision
 from textmill.core.types import Scores, Text
 from textmill.encode.budget import batches_by_length
+from textmill.encode.long_text import Cut
 from textmill.encode.padding import Encoded, lengths_of
 from textmill.encode.tokenizer import Tokenizer
 from textmill.runtime.encoder import TextEncoder
@@ -26,7 +28,7 @@ MAX_TOKENS = 512
 
 
 class BundlePredictor:
-    """An opened bundle: a Predictor whose two steps, encode and compute, can be called one by one."""
+    """An opened bundle: a Predictor whose two steps, cut and compute, can be called one by one."""
 
     def __init__(self, encoder: TextEncoder, one_batch: OneBatch) -> None:
         """Put the text side of a bundle and what computes together; prefer `open.open`."""
@@ -48,9 +50,9 @@ class BundlePredictor:
         """The bundle's tokenizer."""
         return self._encoder.tokenizer
 
-    def encode(self, texts: Sequence[Text]) -> list[Encoded]:
-        """Return the token ids of each text, cleaned and cut as in training."""
-        return self._encoder.encode(texts)
+    def cut(self, texts: Sequence[Text]) -> Cut:
+        """Return the rows of each text, cleaned and cut as in training: several for a text in windows."""
+        return self._encoder.cut(texts)
 
     def scores_encoded(self, encoded: Sequence[Encoded]) -> Scores:
         """Return (B, C) float32 probabilities of B rows, computed as one batch; safe in several threads."""

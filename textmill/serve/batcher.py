@@ -27,10 +27,13 @@ SUSPECT_AFTER = 2
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """One text of a request."""
+    """One row of a request: a text, or a window of one."""
 
     pending: Pending
     index: int
+    """Place of the row among those of the request."""
+    text: int
+    """Place of its text among those of the request."""
     encoded: Encoded
     length: int
     sequence: int

@@ -38,9 +38,11 @@ class ServeConfig(Config):
     max_items: Count = 256
     """Most instances in a request; more are answered by 413."""
     max_chars: Count = 100_000
-    """Most characters in one text; a longer one is answered by 413."""
+    """Most characters in one text (in each of a pair); a longer one is answered by 413."""
+    max_windows: Count = 512
+    """Most rows of a request whose long texts are cut to windows; more are answered by 413."""
     max_queue_items: Count = 1024
-    """Most texts waiting for one version; beyond that 429."""
+    """Most texts waiting for one version, each window of a long text counted; beyond that 429."""
     max_queue_tokens: Count = 131_072
     """Most tokens waiting for one version; beyond that 429."""
     request_timeout_s: Seconds = 30.0

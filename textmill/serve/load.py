@@ -26,7 +26,9 @@ import numpy as np
 import numpy.typing as npt
 import uvloop
 
+from textmill.core.decision import SINGLE, Decision
 from textmill.core.errors import ServeError
+from textmill.core.types import Text
 from textmill.serve.receipt import Receipt
 
 TOLERANCE = 1e-3
@@ -42,12 +44,14 @@ class Expected:
     labels: tuple[str, ...]
     scores: npt.NDArray[np.float32]
     """(N, C), a row for each text of the load."""
+    decision: Decision = SINGLE
+    """How the scores become the labels of an answer."""
 
 
 def run_load(
     url: str,
     model: str,
-    texts: Sequence[str],
+    texts: Sequence[Text],
     *,
     clients: int | None = None,
     rate_s: float | None = None,
@@ -62,7 +66,7 @@ def run_load(
     Args:
         url: the server, such as http://127.0.0.1:8080.
         model: the model's name.
-        texts: sent one a request, in turn.
+        texts: texts or pairs of texts, sent one a request, in turn.
         clients: closed loop with so many connections.
         rate_s: open loop with so many requests a second; exactly one of the two is given.
         duration_s: seconds during which requests are sent; all of them are waited for.
@@ -93,7 +97,7 @@ class BackgroundLoad:
         self,
         url: str,
         model: str,
-        texts: Sequence[str],
+        texts: Sequence[Text],
         *,
         clients: int | None = None,
         rate_s: float | None = None,
@@ -147,7 +151,7 @@ class _Load:
         self,
         url: str,
         path: str,
-        texts: Sequence[str],
+        texts: Sequence[Text],
         expected: Mapping[int, Expected] | None,
         stop: threading.Event | None,
     ) -> None:
@@ -341,8 +345,9 @@ class _Connection(asyncio.Protocol):
             self._answer.set_result(None)
 
 
-def _request(host: str, path: str, text: str) -> bytes:
-    body = json.dumps({"instances": [text]}).encode()
+def _request(host: str, path: str, text: Text) -> bytes:
+    instance = text if isinstance(text, str) else {"text": text[0], "text_pair": text[1]}
+    body = json.dumps({"instances": [instance]}).encode()
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
@@ -355,15 +360,32 @@ def _compare(expected: Expected, index: int, body: bytes) -> str | None:
     try:
         (answer,) = json.loads(body)["predictions"]
         given = np.array([answer["scores"][label] for label in expected.labels])
-        label = answer["label"]
+        is_multilabel = expected.decision.is_multilabel
+        named = [
+            expected.labels.index(each) for each in (answer["labels"] if is_multilabel else [answer["label"]])
+        ]
     except (ValueError, KeyError, TypeError) as err:
         return f"an answer of another form ({type(err).__name__})"
     right = expected.scores[index]
     distance = float(np.abs(given - right).max())
     if not distance <= TOLERANCE:
         return f"scores {distance:.2g} away from the expected ones"
+    if is_multilabel:
+        return _compare_sets(expected, right, named)
     # Where two classes are as good as equal either may be named.
-    named = expected.labels.index(label)
-    if right.max() - right[named] > 2 * TOLERANCE:
-        return f"the label {label!r} where {expected.labels[int(right.argmax())]!r} is expected"
+    if right.max() - right[named[0]] > 2 * TOLERANCE:
+        label, best = (expected.labels[place] for place in (named[0], int(right.argmax())))
+        return f"the label {label!r} where {best!r} is expected"
+    return None
+
+
+def _compare_sets(expected: Expected, right: npt.NDArray[np.float32], named: list[int]) -> str | None:
+    """Return which label of a multi-label answer is too much or missing, or None."""
+    for place, label in enumerate(expected.labels):
+        distance = float(right[place]) - expected.decision.threshold_of(place)
+        # A score at the threshold may fall to either side.
+        if abs(distance) > TOLERANCE and (distance > 0) != (place in named):
+            return (
+                f"{'no ' if distance > 0 else ''}label {label!r}, whose score is expected {distance:+.2g} off"
+            )
     return None

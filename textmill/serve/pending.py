@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 
 class Pending:
-    """The answers of one request as they come in; ends once, by all answers or by one fault."""
+    """The answers of one request as they come in; ends once, by all answers or by one fault.
+
+    It has a row for each text, or several for one that is cut to windows.
+    """
 
     __slots__ = ("answer", "items", "num_open", "rows", "timer")
 
     def __init__(self, num_items: int, loop: asyncio.AbstractEventLoop) -> None:
         self.answer: asyncio.Future[list[list[float]]] = loop.create_future()
+        """The scores of each row, in the order of the texts."""
         self.rows: list[list[float]] = [[] for _ in range(num_items)]
         self.num_open = num_items
         self.items: list[Item] = []
@@ -29,7 +33,7 @@ class Pending:
         return self.answer.done()
 
     def give(self, index: int, row: list[float]) -> None:
-        """Take the scores of one text."""
+        """Take the scores of one row."""
         self.rows[index] = row
         self.num_open -= 1
         if self.num_open == 0 and not self.answer.done():

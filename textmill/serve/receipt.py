@@ -16,6 +16,7 @@ import numpy as np
 
 from textmill.core.errors import DataError
 from textmill.core.files import write_json
+from textmill.core.types import Text
 
 _MAX_REASONS = 10
 
@@ -141,11 +142,15 @@ def _quantiles(latencies: list[float]) -> dict[str, float]:
     return {name: round(float(value), 3) for name, value in zip(("p50", "p95", "p99"), values, strict=True)}
 
 
-def texts_of_file(path: Path) -> list[str]:
+def texts_of_file(path: Path, *, is_pairs: bool = False) -> list[Text]:
     """Return the lines of a text file that are not empty.
 
+    Args:
+        path: the file.
+        is_pairs: whether each line holds two texts with a tab between them.
+
     Raises:
-        DataError: no such file, not UTF-8, or no line with text.
+        DataError: no such file, not UTF-8, no line with text, or a line that is no pair.
     """
     try:
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -155,4 +160,15 @@ def texts_of_file(path: Path) -> list[str]:
         ) from err
     if not lines:
         raise DataError("A load needs at least one text", got=f"{path} without any", fix="Name another file.")
-    return lines
+    return [_pair_of(line, path) for line in lines] if is_pairs else [*lines]
+
+
+def _pair_of(line: str, path: Path) -> tuple[str, str]:
+    parts = line.split("\t")
+    if len(parts) != 2:
+        raise DataError(
+            "Each line of a load on a model of pairs must hold two texts with a tab between them",
+            got=f"{len(parts) - 1} tabs in {line[:60]!r} ({path})",
+            fix="Write first text, tab, second text.",
+        )
+    return parts[0], parts[1]

@@ -102,6 +102,7 @@ def _version(version: LoadedVersion) -> dict[str, Any]:
         "version": version.number,
         "stage": version.stage.value,
         "digest": version.digest,
+        "task": version.encoder.task,
         "labels": list(version.labels),
         "since": version.since,
         "load_seconds": round(version.load_seconds, 3),

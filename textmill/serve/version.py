@@ -15,10 +15,10 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from textmill.core.errors import RequestError, ServeError, TextmillError
 from textmill.core.machine import num_cpus
@@ -32,7 +32,8 @@ from textmill.serve.process import OnEnd, OnFrame, Worker, WorkerProcess
 from textmill.store.bundle import Bundle
 
 if TYPE_CHECKING:
-    from textmill.encode.padding import Encoded
+    from textmill.encode.long_text import Cut
+    from textmill.serve.windows import Encoder
 
 logger = logging.getLogger(__name__)
 
@@ -56,14 +57,6 @@ class Stage(StrEnum):
     DRAINING = "draining"
     RETIRED = "retired"
     REJECTED = "rejected"
-
-
-class Encoder(Protocol):
-    """Text to token ids, the version's own way."""
-
-    def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        """Return the rows of the texts."""
-        ...
 
 
 @dataclass(slots=True)
@@ -164,7 +157,7 @@ class LoadedVersion:
 
     @property
     def num_waiting(self) -> int:
-        """Texts that wait for a batch."""
+        """Texts, and windows of long ones, that wait for a batch."""
         return len(self._batcher)
 
     @property
@@ -248,18 +241,19 @@ class LoadedVersion:
             if self._num_visits == 0:
                 self._idle.set()
 
-    def submit(self, rows: Sequence[Encoded]) -> Pending:
-        """Queue the texts of one request.
+    def submit(self, cut: Cut) -> Pending:
+        """Queue the rows of one request.
 
         Raises:
             RequestError: 429 when the queue is full, 503 when this version was closed meanwhile.
         """
         if self._is_closed:
             raise unavailable(self.number)
-        self._admit(len(rows), sum(len(row.ids) for row in rows))
-        pending = Pending(len(rows), self._loop)
+        self._admit(len(cut.rows), sum(len(row.ids) for row in cut.rows))
+        pending = Pending(len(cut.rows), self._loop)
         pending.items = [
-            Item(pending, index, row, len(row.ids), next(self._sequence)) for index, row in enumerate(rows)
+            Item(pending, index, text, row, len(row.ids), next(self._sequence))
+            for index, (row, text) in enumerate(zip(cut.rows, cut.owner.tolist(), strict=True))
         ]
         pending.timer = self._loop.call_later(self._config.request_timeout_s, self._time_out, pending)
         pending.answer.add_done_callback(lambda _: self._end(pending))
@@ -282,7 +276,8 @@ class LoadedVersion:
             )
 
     def _time_out(self, pending: Pending) -> None:
-        got = f"{pending.num_open} of {len(pending.rows)} texts without an answer"
+        num_open = len({item.text for item in pending.items if not pending.rows[item.index]})
+        got = f"{num_open} of {pending.items[-1].text + 1} texts without an answer"
         pending.fail(too_late(self._config.request_timeout_s, got))
 
     def _end(self, pending: Pending) -> None:
@@ -339,7 +334,7 @@ class LoadedVersion:
         faults = dict(frame["faults"])
         for index, (item, row) in enumerate(zip(flight.items, wire.scores_of(frame).tolist(), strict=True)):
             if index in faults:
-                item.pending.fail(uncomputable(item.index, faults[index]))
+                item.pending.fail(uncomputable(item.text, faults[index]))
             else:
                 item.pending.give(item.index, row)
         self._pump()
@@ -437,7 +432,7 @@ class LoadedVersion:
                     continue
                 item.deaths += 1
                 if was_alone:
-                    item.pending.fail(uncomputable(item.index, "the end of the worker process, three times"))
+                    item.pending.fail(uncomputable(item.text, "the end of the worker process, three times"))
                 else:
                     again.append(item)
         self._batcher.put_back(again)

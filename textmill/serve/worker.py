@@ -129,7 +129,7 @@ def _open_checked(link: Link, order: wire.Frame) -> RowScorer:
     link.tell("loading")
     predictor = open_bundle(folder, order["runtime"], threads=1)
     link.tell("warming")
-    warm_up(predictor, predictor.encode(["warm up"])[0], bundle.manifest.signature.max_length)
+    warm_up(predictor, predictor.cut(["warm up"]).rows[0], bundle.manifest.signature.max_length)
     link.tell("gating")
     check_golden(bundle, predictor)
     return predictor

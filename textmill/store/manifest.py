@@ -14,10 +14,20 @@ import json
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, FiniteFloat, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    Field,
+    FiniteFloat,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from textmill.core.config import Config
 from textmill.core.errors import StoreError
+from textmill.encode.config import LongText, WindowPool
 
 MANIFEST = "manifest.json"
 """The file whose presence makes a folder a bundle; it is written last."""
@@ -73,12 +83,39 @@ class Signature(Config):
     """What kind of answer it gives."""
     labels: tuple[str, ...] = ()
     """Class names in the order of the columns of the scores."""
+    thresholds: tuple[Annotated[float, Field(gt=0, lt=1)], ...] | None = None
+    """The score from which each label applies, in the order of `labels`; only with task = "multilabel"."""
     max_length: int = Field(ge=1)
-    """Tokens of a text that are read; the rest is cut off."""
+    """Tokens of a row that are read; what becomes of a longer text says `long_text`."""
+    long_text: LongText = "head"
+    """What is read of a longer text."""
+    window_overlap: float | None = Field(default=None, ge=0, lt=1)
+    """With windows: the share of one that the next repeats."""
+    window_pool: WindowPool | None = None
+    """With windows: how their scores become one."""
     tokenizer: Sha256
     """Hash of model/tokenizer.json."""
     runtimes: tuple[str, ...]
     """Names of the runtimes that can open the bundle."""
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Signature:
+        if self.thresholds is not None and self.task != "multilabel":
+            raise ValueError(f'thresholds with task = "{self.task}"')
+        if self.thresholds is not None and len(self.thresholds) != len(self.labels):
+            raise ValueError(f"{len(self.thresholds)} thresholds for {len(self.labels)} labels")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _leave_out_later_fields(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Keep the spelling, and so the digest, of versions that were published before these fields."""
+        table: dict[str, Any] = handler(self)
+        return {key: value for key, value in table.items() if table[key] != _SINCE_SHAPES.get(key, _ALWAYS)}
+
+
+_ALWAYS = object()
+_SINCE_SHAPES = {"thresholds": None, "long_text": "head", "window_overlap": None, "window_pool": None}
+"""Fields of a signature that are not written where they say what versions without them do."""
 
 
 class Facts(Config):

@@ -29,7 +29,7 @@ def server_status(
 
 @server_app.command("load")
 def server_load(
-    texts: Annotated[Path, typer.Argument(help="A file of texts, one a line.")],
+    texts: Annotated[Path, typer.Argument(help="A file of texts, one a line; of pairs, with a tab between.")],
     project: ProjectOption = DEFAULT_PROJECT,
     url: Annotated[str | None, typer.Option(help="Default: this machine, the project's serve.port.")] = None,
     rate: Annotated[
@@ -48,7 +48,7 @@ def server_load(
     ledger = run_load(
         url or f"http://{config.serve.host}:{config.serve.port}",
         config.name,
-        texts_of_file(texts),
+        texts_of_file(texts, is_pairs=config.task == "pairs"),
         clients=clients if rate is None else None,
         rate_s=rate,
         duration_s=duration_s,

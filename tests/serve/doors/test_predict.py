@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tests.serve.bundles import MODEL, TEXTS
 from tests.serve.clients import ask, open_socket, predict, raw_request, read_answer, wait_until
+from textmill.core.decision import SINGLE
+from textmill.core.types import Scores, Task, Text
+from textmill.encode.long_text import Cut
 from textmill.encode.padding import Encoded
 from textmill.serve.config import ServeConfig
 from textmill.serve.doors.predict import PREDICT_PATH, PredictDoor
@@ -197,9 +201,16 @@ def test_long_texts_beyond_what_can_be_cut_in_time_are_answered_429(shelf):
         def __init__(self) -> None:
             self.go = threading.Event()
 
-        def encode(self, texts: Sequence[str]) -> list[Encoded]:
+        task: Task = "classification"
+        decision = SINGLE
+
+        def cut(self, texts: Sequence[Text]) -> Cut:
             self.go.wait(20)
-            return [Encoded(np.array([1], np.int32), None) for _ in texts]
+            rows = [Encoded(np.array([1], np.int32), None) for _ in texts]
+            return Cut(rows, np.arange(len(rows)))
+
+        def pool(self, scores: Scores, owner: npt.NDArray[np.int64]) -> Scores:
+            raise AssertionError("each text is one row")
 
     async def work() -> list[int]:
         shelf.publish(1)

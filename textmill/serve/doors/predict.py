@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from textmill.core.errors import RequestError
 from textmill.core.machine import num_cpus
 from textmill.serve.config import ServeConfig
@@ -26,12 +28,15 @@ from textmill.serve.faults import too_late
 from textmill.serve.lifecycle import Router
 from textmill.serve.metrics import Metrics
 from textmill.serve.pending import Pending
-from textmill.serve.version import LoadedVersion
+from textmill.serve.windows import check_windows, pooled
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from textmill.encode.padding import Encoded
+    from textmill.core.decision import Decision
+    from textmill.core.types import Text
+    from textmill.encode.long_text import Cut
+    from textmill.serve.windows import Encoder
 
 logger = logging.getLogger(__name__)
 
@@ -89,16 +94,20 @@ class PredictDoor:
         number = found["version"]
         # The name is looked at first, so that a wrong address is told even with a wrong body.
         self._router.find(found["name"], None if number is None else int(number))
-        texts = parse_instances(await self._read_body(scope, receive), self._config)
+        body = await self._read_body(scope, receive)
         # From here to `submit` nothing is awaited but long tokenization: one request, one version.
         version = self._router.find(found["name"], None if number is None else int(number))
+        encoder = version.encoder
+        texts = parse_instances(body, self._config, is_pairs=encoder.task == "pairs")
         if not texts:
             await send_json(send, 200, b'{"predictions": []}', version.headers)
             return
         with version.visit():
-            pending = version.submit(await self._encode(version, texts))
-            rows = await self._wait(pending, receive)
-        await send_json(send, 200, self._body(version.labels, rows), version.headers)
+            cut = await self._cut(encoder, texts)
+            check_windows(cut, len(texts), self._config.max_windows)
+            rows = await self._wait(version.submit(cut), receive)
+        scores = pooled(encoder, rows, cut, len(texts))
+        await send_json(send, 200, self._body(version.labels, scores, encoder.decision), version.headers)
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes:
         limit = self._config.max_body_bytes
@@ -138,10 +147,10 @@ class PredictDoor:
             )
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def _encode(self, version: LoadedVersion, texts: Sequence[str]) -> list[Encoded]:
-        num_chars = sum(map(len, texts))
+    async def _cut(self, encoder: Encoder, texts: Sequence[Text]) -> Cut:
+        num_chars = sum(len(text) if isinstance(text, str) else len(text[0]) + len(text[1]) for text in texts)
         if num_chars <= _CHARS_IN_LOOP:
-            return version.encoder.encode(texts)
+            return encoder.cut(texts)
         waiting = self._chars_in_threads
         if waiting and waiting + num_chars > _MAX_CHARS_IN_THREADS:
             raise RequestError(
@@ -154,7 +163,7 @@ class PredictDoor:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._config.request_timeout_s):
-                return await loop.run_in_executor(self._threads, version.encoder.encode, texts)
+                return await loop.run_in_executor(self._threads, encoder.cut, texts)
         except TimeoutError:
             got = "texts that were not cut into tokens by then"
             raise too_late(self._config.request_timeout_s, got) from None
@@ -174,17 +183,25 @@ class PredictDoor:
         finally:
             watch.cancel()
 
-    def _body(self, labels: tuple[str, ...], rows: list[list[float]]) -> bytes:
+    def _body(self, labels: tuple[str, ...], rows: list[list[float]], decision: Decision) -> bytes:
         heads = self._heads.get(labels)
         if heads is None:
             heads = self._heads[labels] = [json.dumps(label) for label in labels]
+        chosen = _chosen(heads, rows, decision)
         parts = []
-        for row in rows:
-            best = heads[row.index(max(row))]
+        for row, answer in zip(rows, chosen, strict=True):
             # Nine digits give every float32 back exactly.
             scores = ", ".join([f"{head}: {value:.9g}" for head, value in zip(heads, row, strict=True)])
-            parts.append(f'{{"label": {best}, "scores": {{{scores}}}}}')
+            parts.append(f'{{{answer}, "scores": {{{scores}}}}}')
         return f'{{"predictions": [{", ".join(parts)}]}}'.encode("ascii")
+
+
+def _chosen(heads: list[str], rows: list[list[float]], decision: Decision) -> list[str]:
+    """Return the JSON of what is chosen in each row: one label, or a list of labels, maybe empty."""
+    if not decision.is_multilabel:
+        return [f'"label": {heads[row.index(max(row))]}' for row in rows]
+    names = decision.names(np.array(rows, dtype=np.float32), heads)
+    return [f'"labels": [{", ".join(row)}]' for row in names]
 
 
 async def _until_gone(receive: Any, pending: Pending) -> None:
