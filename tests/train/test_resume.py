@@ -248,8 +248,11 @@ CHILD = """
 import sys
 from pathlib import Path
 from tests.train.parts import toy_splits, toy_train
+from textmill.order.config import OrderConfig
+from textmill.train.guard.config import GuardConfig
 toy_train(Path(sys.argv[1]), toy_splits(160, 32), epochs=4, checkpoint_every=3, evaluate_every=7,
-          resume=Path(sys.argv[1]).exists())
+          order=OrderConfig(strategy="ordered", ordered_share=0.5, dynamic=True), guard=GuardConfig(),
+          resume=(Path(sys.argv[1]) / "events.jsonl").exists())
 """
 
 

@@ -246,6 +246,7 @@ def _finish(run: _Run, attempts: Sequence[Attempt], result: TrainResult) -> Trai
     told = replace(
         result,
         run_dir=run.run_dir,
+        epochs=result.epochs + last.start.epochs_done,
         attempts=[attempt.as_json() for attempt in attempts],
         verdict=None if last.verdict is None else last.verdict.as_json(),
     )
