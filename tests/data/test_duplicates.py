@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from textmill.data.duplicates import leaking, repeated, torn
-from textmill.data.text_hash import hash_texts
+from textmill.data.duplicates import repeated, torn
+from textmill.data.text_hash import hash_texts, is_among
 
 ROWS = [("one", 0), ("two", 0), ("one", 0), ("one", 1), (("left", "right"), 0), (("left", "right"), 0)]
 HASHES = hash_texts([text for text, _ in ROWS])  # type: ignore[misc]
@@ -26,7 +26,7 @@ def test_conflicts_come_in_order_of_first_appearance() -> None:
 
 
 def test_a_text_on_another_side_leaks_whatever_its_label() -> None:
-    assert np.flatnonzero(leaking(HASHES, hash_texts(["one"]))).tolist() == [0, 2, 3]
+    assert np.flatnonzero(is_among(HASHES, hash_texts(["one"]))).tolist() == [0, 2, 3]
 
 
 def test_rows_without_company_have_neither() -> None:

@@ -24,7 +24,7 @@ def repeated(hashes: NDArray[np.uint64], codes: NDArray[np.int32]) -> NDArray[np
         hashes: (N,) of the cleaned texts.
         codes: (N,) numbers that stand for the labels of a row.
     """
-    rows = _sharing_a_text(hashes)
+    rows = sharing_a_text(hashes)
     rows = rows[np.lexsort((rows, codes[rows], hashes[rows]))]
     is_same = (hashes[rows[1:]] == hashes[rows[:-1]]) & (codes[rows[1:]] == codes[rows[:-1]])
     return np.sort(rows[1:][is_same])
@@ -32,7 +32,7 @@ def repeated(hashes: NDArray[np.uint64], codes: NDArray[np.int32]) -> NDArray[np
 
 def torn(hashes: NDArray[np.uint64], codes: NDArray[np.int32]) -> list[NDArray[np.int64]]:
     """Return the groups of rows that share a text but not a label, in order of first appearance."""
-    rows = _sharing_a_text(hashes)
+    rows = sharing_a_text(hashes)
     rows = rows[np.lexsort((rows, hashes[rows]))]
     if not len(rows):
         return []
@@ -41,21 +41,16 @@ def torn(hashes: NDArray[np.uint64], codes: NDArray[np.int32]) -> list[NDArray[n
     return sorted(groups, key=lambda group: int(group[0]))
 
 
-def leaking(hashes: NDArray[np.uint64], later: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return (N,), true where a text also stands on a later side, whatever its label there."""
-    return np.isin(hashes, later)
-
-
 def shorten(value: object, limit: int = 60) -> str:
     """Return a value as it may stand in a message."""
     shown = repr(value)
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."
 
 
-def _sharing_a_text(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the rows whose text another row has too, in no particular order."""
+def sharing_a_text(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the rows, ascending, whose text another row has too: the only ones to look at further."""
     order = np.argsort(hashes, kind="stable")
     found = hashes[order]
     is_like_next = np.zeros(len(found) + 1, bool)
     is_like_next[1:-1] = found[1:] == found[:-1]
-    return order[is_like_next[1:] | is_like_next[:-1]]
+    return np.sort(order[is_like_next[1:] | is_like_next[:-1]])

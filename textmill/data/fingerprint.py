@@ -50,11 +50,12 @@ class Printed(Protocol):
 
 def print_rows(ids: NDArray[np.uint64], texts: NDArray[np.uint64], labels: NDArray[np.uint64]) -> SidePrint:
     """Return the fingerprint of N rows from the (N,) hashes of their ids, texts and labels."""
+    content = texts ^ labels
+    content.sort()
+    whole = _digest(content)
+    del content
     return SidePrint(
-        rows=len(ids),
-        ids=_digest(np.sort(ids)),
-        content=_digest(np.sort(texts ^ labels)),
-        order=_digest(ids, texts, labels),
+        rows=len(ids), ids=_digest(np.sort(ids)), content=whole, order=_digest(ids, texts, labels)
     )
 
 

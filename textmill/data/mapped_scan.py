@@ -108,7 +108,7 @@ def scan_source(
 
 
 class _State:
-    """What grows while a source is read."""
+    """What grows while a source is read; numbers of rows in flat memory that is never copied to grow."""
 
     def __init__(self, config: DataConfig, codes: LabelCodes, writer: ShardWriter, bad: BadRows) -> None:
         self._config = config
@@ -116,10 +116,10 @@ class _State:
         self._codes = codes
         self._writer = writer
         self._spelled: dict[str, int] = {}
-        self._hashes: list[NDArray[np.uint64]] = []
-        self._kept_ids: list[NDArray[np.uint64]] = []
-        self._all_ids: list[NDArray[np.uint64]] = []
-        self._labels: list[NDArray[np.int32]] = []
+        self._hashes = bytearray()  # uint64
+        self._kept_ids = bytearray()  # uint64
+        self._all_ids = bytearray()  # uint64
+        self._labels = bytearray()  # int32
         self._cleaned: Counter[str] = Counter()
         self._spellings: Counter[str] = Counter()
         self._no_text = Listing()
@@ -143,7 +143,7 @@ class _State:
         codes = self._label_codes(rows)
         hashes = hash_names(ids)
         if config.id is not None:
-            self._all_ids.append(hashes)
+            self._all_ids += hashes.tobytes()
         no_text = _blank_rows(texts)
         no_label = [index for index, code in enumerate(codes) if code == _NO_LABEL]
         self._no_text.extend(ids, no_text)
@@ -153,13 +153,13 @@ class _State:
             ids, texts, codes = ([column[row] for row in kept] for column in (ids, texts, codes))
             hashes = hashes[kept]
         self._writer.add(ids, texts, codes)
-        self._hashes.append(hash_texts(texts))
-        self._kept_ids.append(hashes)
-        self._labels.append(np.array(codes, np.int32))
+        self._hashes += hash_texts(texts).tobytes()
+        self._kept_ids += hashes.tobytes()
+        self._labels += np.array(codes, np.int32).tobytes()
 
     def id_hashes(self) -> NDArray[np.uint64]:
         """Return the hashes of all ids read; only of the user's own."""
-        return np.concatenate([np.zeros(0, np.uint64), *self._all_ids])
+        return np.frombuffer(self._all_ids, np.uint64)
 
     def refuse_lacking_columns(self) -> None:
         """Raise where a column that the project names was in no piece."""
@@ -172,9 +172,9 @@ class _State:
         return Scan(
             path=path,
             shards=self._writer.finish(),
-            hashes=np.concatenate([np.zeros(0, np.uint64), *self._hashes]),
-            ids=np.concatenate([np.zeros(0, np.uint64), *self._kept_ids]),
-            codes=np.concatenate([np.zeros(0, np.int32), *self._labels]),
+            hashes=np.frombuffer(self._hashes, np.uint64),
+            ids=np.frombuffer(self._kept_ids, np.uint64),
+            codes=np.frombuffer(self._labels, np.int32),
             rows=self._rows,
             columns=tuple(self._columns),
             notes=tuple(self._notes),

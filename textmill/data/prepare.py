@@ -25,7 +25,7 @@ from textmill.core.types import Example, Task
 from textmill.data.bad_rows import SIDE_FILE, BadRows
 from textmill.data.build_once import build_once
 from textmill.data.config import DataConfig
-from textmill.data.duplicates import leaking, repeated, shorten, torn
+from textmill.data.duplicates import repeated, sharing_a_text, shorten, torn
 from textmill.data.find_files import SourceFile, find_files, place_of
 from textmill.data.fingerprint import print_rows, print_splits
 from textmill.data.labels import survey_labels
@@ -37,7 +37,7 @@ from textmill.data.read_chunks import HUB, read_chunks
 from textmill.data.report import NUM_LISTED, DataReport, Left, SourceReport
 from textmill.data.rows import Rows
 from textmill.data.split import SIDES, Side, split_sides
-from textmill.data.text_hash import hash_label_sets
+from textmill.data.text_hash import hash_label_sets, is_among
 
 
 @dataclass(frozen=True)
@@ -244,10 +244,12 @@ def _open_source(path: str, base: Path, config: DataConfig) -> _Source:
 
 def _settle(scan: Scan, config: DataConfig, codes: LabelCodes) -> tuple[npt.NDArray[np.int64], SourceReport]:
     """Return the rows of a source without duplicates and conflicts, and the account of all its rows."""
-    twice = repeated(scan.hashes, scan.codes)
+    # All that follows is about rows that share a text, mostly few.
+    shared = sharing_a_text(scan.hashes)
+    twice = shared[repeated(scan.hashes[shared], scan.codes[shared])]
     is_kept = np.ones(len(scan.hashes), bool)
     is_kept[twice] = False
-    rows = np.flatnonzero(is_kept)
+    rows = shared[is_kept[shared]]
     groups = [rows[group] for group in torn(scan.hashes[rows], scan.codes[rows])]
     if groups and config.on_conflict == "fail":
         _refuse_conflict(scan, groups, codes)
@@ -314,7 +316,7 @@ def _stop_leaks(
     for side, others in order:
         scan = _source_of(side, scans)
         later = np.concatenate([_source_of(other, scans).hashes[rows[other]] for other in others])
-        is_leak = leaking(scan.hashes[rows[side]], later)
+        is_leak = is_among(scan.hashes[rows[side]], later)
         left = _listed(scan, rows[side][is_leak])
         rows[side] = rows[side][~is_leak]
         leakage[side] = left

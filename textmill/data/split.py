@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from textmill.core.types import Text
-from textmill.data.text_hash import hash_texts, positions
+from textmill.data.text_hash import hash_texts, is_among, positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +49,7 @@ def split_sides(
     """
     assert 0 <= valid_share + test_share < 1, "some share must be left to training"
     place = positions(hashes)
-    is_anchor = np.isin(hashes, _lowest_of_classes(hashes, codes, label_sets))
+    is_anchor = is_among(hashes, _lowest_of_classes(hashes, codes, label_sets))
     sides = np.full(len(hashes), SIDES.index("valid"), np.int8)
     sides[place >= 1 - test_share] = SIDES.index("test")
     sides[is_anchor | (place < 1 - valid_share - test_share)] = SIDES.index("train")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SALT = b"textmill split 1\0"
 _PAIR_SALT = b"textmill pair 1\0"
+_BLOCK_ROWS = 65_536
 
 
 def hash_texts(texts: Sequence[Text]) -> NDArray[np.uint64]:
@@ -49,6 +50,18 @@ def hash_label_sets(sets: Sequence[tuple[str, ...]]) -> NDArray[np.uint64]:
 def positions(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Return where (N,) texts lie in [0, 1), by the first 48 bits of their numbers."""
     return (hashes >> np.uint64(16)).astype(np.float64) / 2**48
+
+
+def is_among(hashes: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return (N,), true where a hash is one of `others`; takes little memory beside its arguments."""
+    found = np.zeros(len(hashes), bool)
+    known = np.unique(others)
+    if len(known):
+        for start in range(0, len(hashes), _BLOCK_ROWS):
+            part = hashes[start : start + _BLOCK_ROWS]
+            places = np.minimum(np.searchsorted(known, part), len(known) - 1)
+            found[start : start + _BLOCK_ROWS] = known[places] == part
+    return found
 
 
 def _bytes_of(text: Text) -> bytes:
