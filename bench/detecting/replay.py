@@ -14,7 +14,7 @@ import torch
 from bench.detecting.cases import Case
 from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.guard import Guard
-from textmill.train.guard.signals import Signals
+from textmill.train.guard.signals import alignment
 from textmill.train.guard.verdict import Verdict
 
 
@@ -74,7 +74,7 @@ def last_learning_step(case: Case, steps: list[list[float]], over: int = 8) -> i
     """
     table = np.array(steps)[:, 4:]
     for end in range(len(table), over - 1, -1):
-        part = table[end - over : end].sum(0)
-        if np.isfinite(part).all() and Signals(part, case.classes).alignment >= 4.0:
+        part = table[end - over : end]
+        if np.isfinite(part).all() and alignment(part, case.classes) >= 4.0:
             return end
     return 0

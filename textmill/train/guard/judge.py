@@ -24,21 +24,21 @@ from textmill.train.guard.window import View
 MAX_LEARNT = 0.03
 """Loss not below the constant answer's. Collapsed windows of 320 rows: -0.7 to 0.01; a healthy run that is
 still there is told apart by the two others."""
-MAX_ALIGNMENT = 4.0
-"""Standard errors. Collapsed: within 2.8; learning: 3 and more, within 100 steps also at a rate 10 times too
-low, 10 to 35 later."""
-MAX_ENCODER_SHARE, MAX_SHARE_AFTER = 0.2, 0.3
-"""Against the first steps. Collapsed: 0.00 to 0.11; not yet learning: 0.34 to 1.2, random labels included.
-A converged run lies at 0.05 too, with a loss far below the constant answer's. A run that has learnt gets
-there from 1 to 2, and fell to 0.20 at most."""
+MIN_ALIGNMENT, ALIGNED, RECENT = -4.0, 3.0, 2.0
+"""Standard errors between which the logits do not go with the labels: 1 in 700 above by chance. Collapsed
+windows: within 2.8; learning: 3 and more, within 100 steps also at a rate 10 times too low, 10 to 35 later.
+Far below are rows with wrong labels, as they come last in an order by clearness. A run that is getting out
+shows it first in the second half of a window."""
+DEAD_SHARE, MAX_ENCODER_SHARE, MAX_SHARE_AFTER = 0.1, 0.2, 0.3
+"""Against the first steps. Collapsed: 0.00 to 0.11; hurt, but getting out: 0.15; not yet learning: 0.34 to
+1.2. A converged run lies at 0.05 too, with a loss far below the constant answer's. A run that has learnt
+gets there from 1 to 2, and fell to 0.20 at most."""
 MAX_SPREAD, NO_SPREAD = 1.0, 1e-3
 """Nats. Collapsed: 0.02 to 0.5, dropout's noise; converged: 1.5 to 12. A dead head without dropout: 0."""
 DIVERGED = -0.5
 """Learnt share of a run that flies apart: its logits are far from 0 and swing."""
 ONE_CLASS = 0.98
 """The share of one class among the predictions that counts as one answer for all."""
-ALIGNED = 3.0
-"""Standard errors from which the logits are said to go with the labels: 1 in 700 by chance."""
 HAS_LEARNT, HAS_ALIGNED = 0.05, 4.0
 """A window that shows learning: 40 % label noise gets there late or never, and is then told as slow."""
 MOSTLY = 0.9
@@ -68,7 +68,7 @@ class Past:
 
     def after(self, view: View) -> Past:
         """Return the same with one more window."""
-        return Past(self.has_learnt or shows_learning(view), max(self.widest, view.signals.spread))
+        return Past(self.has_learnt or shows_learning(view), max(self.widest, view.spread))
 
 
 def judge(view: View, past: Past, *, label_shares: Floats | None, is_multilabel: bool) -> Finding:
@@ -88,7 +88,7 @@ def judge(view: View, past: Past, *, label_shares: Floats | None, is_multilabel:
         if past.has_learnt:
             return Finding("collapsed-after-learning", True)
         return Finding("imbalance" if is_imbalanced else "never-left", True)
-    if view.learnt >= MAX_LEARNT or signals.alignment >= ALIGNED:
+    if view.learnt >= MAX_LEARNT or view.alignment >= ALIGNED:
         return Finding("healthy", False)
     is_one = signals.top_share >= ONE_CLASS
     return Finding("imbalance" if is_imbalanced and is_one else "slow", False)
@@ -97,13 +97,18 @@ def judge(view: View, past: Past, *, label_shares: Floats | None, is_multilabel:
 def is_constant(view: View, past: Past) -> bool:
     """Return whether a window shows the constant answer."""
     signals = view.signals
-    if view.learnt >= MAX_LEARNT or abs(signals.alignment) >= MAX_ALIGNMENT:
+    if view.learnt >= MAX_LEARNT:
+        return False
+    # A run that was hurt but gets some gradient may be getting out: its newest steps show it first.
+    if view.encoder_share > DEAD_SHARE and view.recent_alignment >= RECENT:
+        return False
+    if not MIN_ALIGNMENT < view.alignment < ALIGNED:
         return False
     is_starved = view.encoder_share < (MAX_SHARE_AFTER if past.has_learnt else MAX_ENCODER_SHARE)
-    if is_starved and (signals.spread < MAX_SPREAD or view.learnt < DIVERGED):
+    if is_starved and (view.spread < MAX_SPREAD or view.learnt < DIVERGED):
         return True
     # A head that begins with zeros has no spread either, but has never had one.
-    if signals.spread < NO_SPREAD < 0.1 * past.widest:
+    if view.spread < NO_SPREAD < 0.1 * past.widest:
         return True
     # Where one class is nearly all there is, answering it says little.
     return past.has_learnt and signals.top_share >= ONE_CLASS and float(view.best.max()) < IMBALANCE
@@ -111,7 +116,7 @@ def is_constant(view: View, past: Past) -> bool:
 
 def shows_learning(view: View) -> bool:
     """Return whether a window shows that the logits go with the labels and pay off."""
-    return view.learnt >= HAS_LEARNT and view.signals.alignment >= HAS_ALIGNED
+    return view.learnt >= HAS_LEARNT and view.alignment >= HAS_ALIGNED
 
 
 def is_sorted(view: View, label_shares: Floats | None) -> bool:

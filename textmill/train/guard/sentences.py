@@ -36,8 +36,8 @@ def numbers_of(view: View, slope: float) -> dict[str, float]:
         "learnt_share": view.learnt,
         "loss_slope": slope,
         "rows": signals.rows,
-        "alignment": signals.alignment,
-        "logit_spread": signals.spread,
+        "alignment": view.alignment,
+        "logit_spread": view.spread,
         "top_share": signals.top_share,
         "classes_predicted": float(signals.num_predicted),
         "encoder_norm": view.encoder_norm,
@@ -90,7 +90,7 @@ def _evidence(view: View, setting: Setting) -> str:
         label = setting.labels[int(signals.predicted.argmax())]
         parts.append(f"{signals.top_share:.0%} of the predictions are {label!r}")
     else:
-        parts.append(f"the logits do not go with the labels ({signals.alignment:+.1f} standard errors)")
+        parts.append(f"the logits do not go with the labels ({view.alignment:+.1f} standard errors)")
     parts.append(f"the encoder gets {view.encoder_share:.0%} of the gradient it had at first")
     return ", ".join(parts[:-1]) + f", and {parts[-1]}"
 

@@ -98,24 +98,6 @@ class Signals:
         return self.values[NUM_SCALARS + self.num_classes :]
 
     @property
-    def spread(self) -> float:
-        """Standard deviation of a logit over the inputs of a batch."""
-        free = self.values[_FREE] * self.num_classes
-        return float(np.sqrt(self.values[_SCATTER] / free)) if free else 0.0
-
-    @property
-    def alignment(self) -> float:
-        """How far the logits go with the labels, in standard errors of logits that know nothing of them.
-
-        Under labels drawn regardless of the logits, the label-weighted sum about the batch's mean has mean 0
-        and, for C classes with shares p, variance about scatter / C x (1 - sum p^2) / (1 - 1 / C).
-        """
-        shares = self.labels / max(self.labels.sum(), 1.0)
-        mixed = (1.0 - float((shares**2).sum())) / (1.0 - 1.0 / max(self.num_classes, 2))
-        variance = float(self.values[_SCATTER]) / self.num_classes * mixed
-        return float(self.values[_ALIGNMENT]) / variance**0.5 if variance > 1e-30 else 0.0
-
-    @property
     def top_share(self) -> float:
         """Share of the rows that are predicted as the class that is predicted most."""
         return float(self.predicted.max() / self.rows)
@@ -124,3 +106,35 @@ class Signals:
     def num_predicted(self) -> int:
         """Distinct classes among the predictions."""
         return int((self.predicted > 0).sum())
+
+
+def spreads(steps: Floats, num_classes: int) -> Floats:
+    """Return the (S,) standard deviation of a logit over the inputs of a batch, for each of S steps' sums."""
+    free = np.maximum(steps[:, _FREE] * num_classes, 1.0)
+    found: Floats = np.sqrt(steps[:, _SCATTER] / free)
+    return found
+
+
+def alignment(steps: Floats, num_classes: int) -> float:
+    """Return how far the logits go with the labels, in standard errors of logits that know nothing of them.
+
+    Under labels dealt out regardless of the logits, a step's label-weighted sum about the batch's mean
+    has mean 0 and, for C classes with shares p in n rows, a variance of about
+    scatter / C x (1 - sum p^2) / (1 - 1 / C) x n / (n - 1), exact for two classes. Each step is measured by
+    its own variance, so that a wild one weighs no more than another; together they are sum z / sqrt(S)
+    (Stouffer 1949).
+
+    Args:
+        steps: (S, 7 + 2 C) sums of each step.
+        num_classes: C.
+    """
+    labels = steps[:, NUM_SCALARS : NUM_SCALARS + num_classes]
+    shares = labels / np.maximum(labels.sum(1, keepdims=True), 1.0)
+    mixed = (1.0 - (shares**2).sum(1)) / (1.0 - 1.0 / max(num_classes, 2))
+    rows = steps[:, _ROWS] / np.maximum(steps[:, _FREE], 1.0)
+    variance = steps[:, _SCATTER] / num_classes * mixed * rows
+    tells = variance > 1e-30
+    if not tells.any():
+        return 0.0
+    scores = steps[tells, _ALIGNMENT] / np.sqrt(variance[tells])
+    return float(scores.sum() / np.sqrt(len(scores)))

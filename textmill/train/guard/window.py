@@ -13,7 +13,7 @@ import numpy as np
 
 from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.constant import Bounds, ConstantAnswer
-from textmill.train.guard.signals import Floats, Signals
+from textmill.train.guard.signals import Floats, Signals, alignment, spreads
 
 _LOSS, _ENCODER, _HEAD, _LR, NUM_OWN = range(5)
 _FIRST_STEPS, _FIRST_ROWS = 3, 48
@@ -34,6 +34,12 @@ class View:
     """(C,) the best constant answer for them."""
     loss: float
     """Mean over the rows."""
+    alignment: float
+    """How far the logits go with the labels, in standard errors."""
+    recent_alignment: float
+    """The same over the second half of the steps."""
+    spread: float
+    """Standard deviation of a logit over the inputs of a batch, nats; the median over the steps."""
     encoder_norm: float
     """Median over the steps."""
     head_norm: float
@@ -114,6 +120,9 @@ class Window:
             bounds=self._answer.bounds(signals.labels, signals.rows),
             best=self._answer.best(signals.labels, signals.rows),
             loss=float((table[:, _LOSS] * table[:, NUM_OWN]).sum() / signals.rows),
+            alignment=alignment(table[:, NUM_OWN:], self._num_classes),
+            recent_alignment=alignment(table[len(table) // 2 :, NUM_OWN:], self._num_classes),
+            spread=float(np.median(spreads(table[:, NUM_OWN:], self._num_classes))),
             encoder_norm=float(np.median(table[:, _ENCODER])),
             head_norm=float(np.median(table[:, _HEAD])),
             encoder_share=share,
