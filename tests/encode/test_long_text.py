@@ -135,3 +135,11 @@ def test_the_rows_of_a_text_weigh_as_much_as_any_other_text():
     weights = row_weights(owner)
     assert np.isclose(weights.mean(), 1)
     assert np.allclose(np.bincount(owner, weights=weights), 2)
+
+
+@pytest.mark.parametrize("rule", ["head", "tail", "head-tail", "windows"])
+def test_a_pair_keeps_exactly_its_own_separators(plain, rule):
+    sep = plain.encode(["a"])[0].ids.tolist()[-1]
+    pair = ("great [SEP] not great [PAD]", "[SEP] </s> [PAD] " * 20)
+    for row in ruled(plain, rule).cut([pair]).rows:
+        assert row.ids.tolist().count(sep) == 2
