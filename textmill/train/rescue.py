@@ -11,9 +11,10 @@ What is not covered: noticing (`guard/`), the cures themselves (`cures/`), strea
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,12 +35,13 @@ from textmill.train.best import adopt_best
 from textmill.train.config import TrainConfig
 from textmill.train.cures.config import RescueConfig
 from textmill.train.cures.cure import Settings, Situation, Start
-from textmill.train.cures.ladder import choose
+from textmill.train.cures.ladder import choose, high_lr
 from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.verdict import Verdict
 from textmill.train.hooks import EVENTS, Evaluated, Hook, StepDone, read_events
 from textmill.train.loop import train
 from textmill.train.lr_probe import LrProbe, probe_lr
+from textmill.train.result import FILE as RESULT
 from textmill.train.result import TrainResult
 
 _GAIN = 0.02
@@ -162,9 +164,26 @@ def _try(run: _Run, attempt: Attempt, resume: bool) -> tuple[Attempt, TrainResul
         told = replace(attempt, status="alarm", ended=err.got, verdict=verdict, **figures_of(folder))
         run.progress.say(f"Attempt {attempt.number} has ended: {verdict.sentence}")
         return told, None
-    verdict = _last_verdict(folder)
+    verdict, figures = _last_verdict(folder), figures_of(folder)
+    if verdict is not None and _has_learned_nothing(run, settings, verdict, figures):
+        (folder / RESULT).unlink(missing_ok=True)  # the run is not complete
+        sentence = f"The training has ended, and every text gets the same answer still. {verdict.sentence}"
+        verdict = Verdict("never-left", verdict.step, verdict.numbers, sentence, True)
+        run.progress.say(f"Attempt {attempt.number} has ended: {sentence}")
+        return replace(attempt, status="alarm", ended=sentence, verdict=verdict, **figures), None
     how = "stopped early, without further gain" if result.stopped_early else "all epochs are done"
-    return replace(attempt, status="healthy", ended=how, verdict=verdict, **figures_of(folder)), result
+    return replace(attempt, status="healthy", ended=how, verdict=verdict, **figures), result
+
+
+def _has_learned_nothing(run: _Run, settings: Settings, verdict: Verdict, figures: Mapping[str, Any]) -> bool:
+    """Return whether a whole training gave no alarm and still ends at one answer for every text.
+
+    A slow start looks the same; but whoever is slow at a high learning rate is not helped by more steps.
+    """
+    is_high = settings.train.lr > high_lr(run.classifier.config.architecture is None)
+    best = figures.get("best")
+    is_constant = best is not None and best["f1_macro"] <= constant_f1(run.splits) + 0.01
+    return verdict.kind == "slow" and is_high and is_constant
 
 
 def _next_attempt(run: _Run, attempts: Sequence[Attempt]) -> Attempt | None:

@@ -56,8 +56,13 @@ def choose(situation: Situation, ladder: Sequence[Rung]) -> tuple[Rung, Treatmen
     return None
 
 
+def high_lr(is_pretrained: bool) -> float:
+    """Return the learning rate above which it is the first suspect."""
+    return HIGH_LR if is_pretrained else HIGH_LR_FROM_SCRATCH
+
+
 def _preferred(situation: Situation) -> Sequence[Rung]:
-    high = HIGH_LR if situation.is_pretrained else HIGH_LR_FROM_SCRATCH
+    high = high_lr(situation.is_pretrained)
     match situation.verdict.kind:
         case "imbalance":
             return ("class-weights",)
