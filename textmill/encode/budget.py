@@ -7,13 +7,15 @@ This module loads only NumPy, so that serving processes can use it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_BLOCK_ROWS = 65_536
 
 
 def token_batches(
@@ -33,7 +35,7 @@ def token_batches(
     assert max_rows is None or max_rows > 0, "max_rows must be positive"
     starts: list[int] = []
     longest = 0
-    for position, length in enumerate(lengths.tolist()):
+    for position, length in enumerate(_as_ints(lengths)):
         rows = position - starts[-1] if starts else 0
         longest_after = max(longest, length)
         is_full = (rows + 1) * longest_after > max_tokens or (max_rows is not None and rows >= max_rows)
@@ -44,6 +46,12 @@ def token_batches(
             longest = longest_after
     ends = [*starts[1:], len(lengths)]
     return [np.arange(start, end, dtype=np.int64) for start, end in zip(starts, ends, strict=False)]
+
+
+def _as_ints(lengths: NDArray[np.int64]) -> Iterator[int]:
+    """Yield Python's integers, which take four times the memory, a few at a time."""
+    for start in range(0, len(lengths), _BLOCK_ROWS):
+        yield from lengths[start : start + _BLOCK_ROWS].tolist()
 
 
 def batches_by_length(
