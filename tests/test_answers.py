@@ -36,8 +36,8 @@ def test_a_file_is_answered_in_its_order_with_its_ids(toy_run, source, tmp_path)
     named = project.with_values(data={"id": "number"})
     answers = predict_texts(named, source=source, output=tmp_path / "out.csv")
     assert answers.ids == (*map(str, range(50)), *map(str, range(5)))
-    assert answers.answered[7] is None
-    assert answers.answered[:5] == answers.answered[50:]
+    assert answers.chosen[7] is None
+    assert answers.chosen[:5] == answers.chosen[50:]
     with open(tmp_path / "out.csv", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert [row["id"] for row in written] == list(answers.ids)
