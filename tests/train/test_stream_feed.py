@@ -36,9 +36,9 @@ def test_epochs_are_shuffled_and_differ(tmp_path: Path) -> None:
 
 
 def test_a_restored_feed_goes_on_with_the_very_next_step(tmp_path: Path) -> None:
-    write_stream(tmp_path)
+    write_stream(tmp_path, num=5000, files=1)  # four chunks
     whole = all_ids(toy_feed(toy_stream(tmp_path), accumulate=2))
-    for stop in (1, 2, 7, 20, len(whole) // 2, len(whole) - 1):
+    for stop in (1, 20, len(whole) // 2, len(whole) * 3 // 4, len(whole) - 1):
         feed = toy_feed(toy_stream(tmp_path), accumulate=2)
         drawn = feed.steps(0, 0)
         made = []

@@ -59,10 +59,11 @@ def _parquet(
         yield 0, {name: pa.array([], schema.field(name).type) for name in schema.names}
     for group in range(start, opened.num_row_groups):
         for batch in opened.iter_batches(_BATCH_ROWS, row_groups=[group], use_threads=False):
-            taken = min(skip, batch.num_rows)
-            skip -= taken
-            for part in _bounded(batch.slice(taken), chunk_bytes):
-                yield group, _columns(part, classes)
+            for part in _bounded(batch, chunk_bytes):
+                taken = min(skip, part.num_rows)
+                skip -= taken
+                if taken < part.num_rows:
+                    yield group, _columns(part.slice(taken), classes)
         skip = 0
 
 
@@ -75,8 +76,11 @@ def _arrow(
     is_empty = True
     for index, batch in _record_batches(reader, start):
         is_empty = False
-        for part in _bounded(batch.slice(skip), chunk_bytes):
-            yield index, _columns(part, classes)
+        for part in _bounded(batch, chunk_bytes):
+            taken = min(skip, part.num_rows)
+            skip -= taken
+            if taken < part.num_rows:
+                yield index, _columns(part.slice(taken), classes)
         skip = 0
     if is_empty and not start:
         schema = reader.schema

@@ -22,6 +22,7 @@ BLOCK_BYTES = 4 << 20
 LONGEST_ROW = 32 << 20
 _GZIP = 31  # zlib's window bits for a gzip header and checksum
 _PACKED_BYTES = 1 << 18
+_UNPACKED_BYTES = 1 << 20
 
 
 class Cut(Protocol):
@@ -73,7 +74,8 @@ class TextFile:
         self._offset = start.offset if start else 0
         self._line = start.line if start else 0
         self._codec = start.encoding if start and start.offset else None
-        self._raw_blocks = _blocks(stream, self._offset, file.is_packed, block_bytes)
+        self._block_bytes = block_bytes
+        self._reader = _Packed(stream, self._offset) if file.is_packed else _Plain(stream, self._offset)
         self.notes: list[str] = []
         """What had to be guessed so far."""
 
@@ -81,33 +83,34 @@ class TextFile:
         """Yield the rows; a `.gz` that breaks off gives its whole rows, then a `DataError` as fault."""
         raw = b""
         is_begun = self._offset > 0
-        broken: BreaksOff | None = None
+        want = self._block_bytes
         while True:
-            try:
-                more = next(self._raw_blocks, b"")
-            except BreaksOff as err:
-                broken, more = err, b""
-            raw += more
+            # Always as much from here on, whatever was read before: a piece depends on its beginning alone.
+            raw += self._reader.read(want - len(raw))
+            is_end = len(raw) < want
             if not is_begun:
                 begun = begin_codec(raw, self._name, self._encoding)
                 is_begun, self._codec, self._offset = True, begun.name, begun.mark
                 raw = raw[begun.mark :]
                 self._note(begun)
-            is_last = not more and broken is None
+            broken = self._reader.broken if is_end else None
+            is_last = is_end and broken is None
             end = len(raw) if is_last else _last_line_end(raw, self._codec)
-            for use, piece in self._judge(raw, end, cut, is_last):
-                yield piece
-                self._offset, self._line, _ = piece.after
-                raw = raw[use:] if use else raw
-            if not is_last and len(raw) > LONGEST_ROW:
-                use, piece = self._too_long(raw)
+            found = next(self._judge(raw, end, cut, is_last), None)
+            if found is None and not is_end and len(raw) > LONGEST_ROW:
+                found = self._too_long(raw)
+            if found is not None:
+                use, piece = found
                 yield piece
                 self._offset, self._line, _ = piece.after
                 raw = raw[use:]
-            if broken is not None:
-                yield Piece(raw, self._line, self._behind(len(raw), 0), self._half_copied(broken))
-            if not more:
+                want = self._block_bytes
+            elif is_end:
+                if broken is not None:
+                    yield Piece(raw, self._line, self._behind(len(raw), 0), self._half_copied(broken))
                 return
+            else:
+                want = len(raw) + self._block_bytes
 
     def _judge(self, raw: bytes, end: int, cut: Cut, is_last: bool) -> Iterator[tuple[int, Piece]]:
         """Yield pieces of `raw[:end]` with the number of raw bytes each takes."""
@@ -195,38 +198,57 @@ class TextFile:
         )
 
 
-def _blocks(stream: BinaryIO, offset: int, is_packed: bool, block_bytes: int) -> Iterator[bytes]:
-    """Yield unpacked bytes from `offset` on, about `block_bytes` at a time."""
-    if not is_packed:
+class _Plain:
+    """The bytes of a file from some place on."""
+
+    broken: BreaksOff | None = None
+
+    def __init__(self, stream: BinaryIO, offset: int) -> None:
         stream.seek(offset)
-        while block := stream.read(block_bytes):
-            yield block
-        return
-    gathered: list[bytes] = []
-    size = 0
-    for found in _unpacked(stream, block_bytes):
-        if isinstance(found, BreaksOff):
-            if gathered:
-                yield b"".join(gathered)
-            raise found
-        block, offset = found[offset:], max(0, offset - len(found))
-        gathered.append(block)
-        size += len(block)
-        if size >= block_bytes:
-            yield b"".join(gathered)
-            gathered, size = [], 0
-    if size:
-        yield b"".join(gathered)
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer only at the end."""
+        parts: list[bytes] = []
+        while size > 0 and (part := self._stream.read(size)):
+            parts.append(part)
+            size -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _unpacked(stream: BinaryIO, block_bytes: int) -> Iterator[bytes | BreaksOff]:
+class _Packed:
+    """The unpacked bytes of a gzip file from some place on."""
+
+    def __init__(self, stream: BinaryIO, offset: int) -> None:
+        self.broken: BreaksOff | None = None
+        self._blocks = _unpacked(stream)
+        self._skip = offset
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer only at the end or where the file is damaged; then `broken` tells it."""
+        parts, num = [self._rest], len(self._rest)
+        while num < size and self.broken is None and (block := next(self._blocks, None)) is not None:
+            if isinstance(block, BreaksOff):
+                self.broken = block
+                break
+            kept = block[self._skip :]
+            self._skip -= len(block) - len(kept)
+            parts.append(kept)
+            num += len(kept)
+        found = b"".join(parts)
+        self._rest = found[max(0, size) :]
+        return found[: max(0, size)]
+
+
+def _unpacked(stream: BinaryIO) -> Iterator[bytes | BreaksOff]:
     """Yield the contents of all members of a gzip file, and last what is wrong with it."""
     member = zlib.decompressobj(_GZIP)
     is_fresh = True
     while packed := stream.read(_PACKED_BYTES):
         while packed:
             try:
-                block = member.decompress(packed, block_bytes)
+                block = member.decompress(packed, _UNPACKED_BYTES)
             except zlib.error as err:
                 yield BreaksOff(str(err))
                 return
@@ -237,7 +259,7 @@ def _unpacked(stream: BinaryIO, block_bytes: int) -> Iterator[bytes | BreaksOff]
                 continue
             packed = member.unused_data.lstrip(b"\0")  # gzip pads its members with zeros
             member, is_fresh = zlib.decompressobj(_GZIP), True
-    while not is_fresh and (block := member.decompress(b"", block_bytes)):
+    while not is_fresh and (block := member.decompress(b"", _UNPACKED_BYTES)):
         yield block
     if not is_fresh and not member.eof:
         yield BreaksOff("the end of the compressed data is missing")

@@ -48,7 +48,7 @@ def test_row_groups_are_parts_with_their_own_row_numbers(tmp_path: Path) -> None
 
 
 def test_going_on_from_any_state_gives_the_chunks_behind_it(tmp_path: Path) -> None:
-    write_stream(tmp_path, num=4000, files=12)
+    write_stream(tmp_path, num=14000, files=3)
     source = open_source("rows", tmp_path)
     heads, states, chunks = Heads(source, 1, BadRows(), 2), [], []
     while (chunk := heads.next_chunk()) is not None:
