@@ -41,7 +41,7 @@ def test_chinese_reviews_go_from_the_package_to_the_report(tmp_path: Path):
     run = train_run(load_project(tmp_path / "project.toml", SMALLER))
 
     assert run.evaluation.labels == ("好评", "差评")
-    assert run.evaluation.metrics.accuracy > 0.6  # 100 rows; the constant answer has 0.5
+    assert run.evaluation.metrics.accuracy > 0.7  # 100 rows; the constant answer has 0.5
     page = (run.folder / "report.html").read_text(encoding="utf-8")
     assert "好评" in page
     assert "\\u597d" not in page
