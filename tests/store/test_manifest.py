@@ -52,6 +52,37 @@ def test_a_path_that_leads_out_of_the_bundle_is_refused(path):
         parse_manifest(json.dumps(table).encode(), "manifest.json")
 
 
+def test_the_shape_of_a_model_is_written_only_where_it_is_another_than_before():
+    written = json.loads(MANIFEST.to_bytes())["signature"]
+    assert {"thresholds", "long_text", "window_overlap", "window_pool"}.isdisjoint(written)
+    for changes in (
+        {"task": "multilabel", "labels": ("a", "b"), "thresholds": (0.25, 0.5)},
+        {"long_text": "tail"},
+        {"long_text": "windows", "window_overlap": 0.0, "window_pool": "max"},
+    ):
+        signature = MANIFEST.signature.model_copy(update=changes)
+        manifest = MANIFEST.model_copy(update={"signature": signature})
+        assert set(changes) <= set(json.loads(manifest.to_bytes())["signature"])
+        assert parse_manifest(manifest.to_bytes(), "manifest.json").signature == signature
+        assert manifest.digest != MANIFEST.digest
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"thresholds": [0.5, 0.5]}, "thresholds with task"),
+        ({"task": "multilabel", "labels": ["a"], "thresholds": [0.5, 0.5]}, "2 thresholds for 1"),
+        ({"task": "multilabel", "labels": ["a"], "thresholds": [1.5]}, "thresholds"),
+        ({"long_text": "middle"}, "long_text"),
+    ],
+)
+def test_thresholds_and_rules_that_cannot_be_are_refused(changes, said):
+    table = json.loads(MANIFEST.to_bytes())
+    table["signature"] |= changes
+    with pytest.raises(StoreError, match=said):
+        parse_manifest(json.dumps(table).encode(), "manifest.json")
+
+
 def test_a_manifest_of_a_later_format_is_refused_with_the_field():
     table = {**json.loads(MANIFEST.to_bytes()), "format": 2}
     with pytest.raises(StoreError, match="format"):

@@ -4,6 +4,7 @@ Promises: a damaged, broken or measurably worse version never replaces the live 
 line of the journal; the comparison rests on labelled rows inside the candidate: any host can repeat it.
 "Not worse" is a non-inferiority test: the lower 95 % bound of the paired bootstrap difference to the
 live version is at least -margin. Too few rows to tell is `inconclusive`, which does not pass either.
+Several labels a text are compared as they are chosen, each version by its own thresholds.
 What is not covered: speed and memory of a version.
 """
 
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from textmill.core.types import Example, Scores
     from textmill.evaluate.compare import Difference
     from textmill.runtime.predictor import BundlePredictor
+    from textmill.store.manifest import Signature
 
 __all__ = ["Check", "GateConfig", "GateReport", "gate", "promote"]
 
 Verdict: TypeAlias = Literal["passed", "refused", "inconclusive"]
 _NAMES = {"f1_macro": "macro-F1", "accuracy": "accuracy"}
+_SET_NAMES = {"f1_macro": "macro-F1", "accuracy": "share of rows with exactly the right labels"}
 
 
 class Check(Config):
@@ -238,7 +241,9 @@ def _check_signature(candidate: Bundle, live: Bundle | None, config: GateConfig)
     added = sorted(set(ours.labels) - set(theirs.labels))
     gone = sorted(set(theirs.labels) - set(ours.labels))
     if not added and not gone:
-        sentence = f"Task and {len(ours.labels)} labels are those of the live version."
+        sentence = (
+            f"Task and {len(ours.labels)} labels are those of the live version.{_changed(ours, theirs)}"
+        )
         return Check(name="signature", verdict="passed", sentence=sentence)
     sentence = f"The labels differ from the live version's: new {_listed(added)}, gone {_listed(gone)}."
     if config.allow_breaking:
@@ -250,6 +255,18 @@ def _check_signature(candidate: Bundle, live: Bundle | None, config: GateConfig)
         verdict="refused",
         sentence=f"{sentence} Set gate.allow_breaking once every caller knows the new ones.",
     )
+
+
+def _changed(ours: Signature, theirs: Signature) -> str:
+    """Return what else differs, which callers need not know: the answers' form stays."""
+    changes = []
+    if ours.thresholds != theirs.thresholds:
+        changes.append("The thresholds are new.")
+    if ours.long_text != theirs.long_text:
+        changes.append(
+            f"Of long texts is read: {ours.long_text}, where the live version has {theirs.long_text}."
+        )
+    return "".join(f" {change}" for change in changes)
 
 
 def _check_golden(candidate: Bundle, predictor: BundlePredictor) -> str:
@@ -324,12 +341,12 @@ def _compare(
         numpy_generator(seed, "gate"),
         decisions=decisions,
     )
-    return judge(difference, config.margin)
+    return judge(difference, config.margin, is_multilabel=decision.is_multilabel)
 
 
-def judge(difference: Difference, margin: float) -> Check:
+def judge(difference: Difference, margin: float, *, is_multilabel: bool = False) -> Check:
     """Return the verdict on a difference (candidate minus live) under a margin."""
-    name = _NAMES[difference.metric]
+    name = (_SET_NAMES if is_multilabel else _NAMES)[difference.metric]
     shown = (
         f"{name} {difference.second:.4f} against {difference.first:.4f}, difference "
         f"{100 * difference.difference:+.2f} points (95 % interval {100 * difference.low:+.2f} to "
