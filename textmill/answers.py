@@ -1,8 +1,9 @@
 """A model's answers outside training: on texts, on a file of texts, on labelled rows.
 
 Promises: answers stand in the order of the input, with the ids of the input, duplicates included; a
-row without text keeps its place with an empty answer; a class named `NA` or `null` is written as
-that name; cleaning is the one the model was trained with.
+row whose text is missing (null, the empty cell of a csv, one of a pair) keeps its place with an empty
+answer; an empty text is answered like any other, by the same scores as behind a server; a class named `NA`
+or `null` is written as that name; cleaning is the one the model was trained with.
 What is not covered: answers over a network (`textmill.serve`).
 """
 
@@ -25,7 +26,7 @@ from textmill.core.machine import num_cpus
 from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Predictor, Task, Text
 from textmill.data.clean import clean_text
-from textmill.data.config import CleanConfig
+from textmill.data.config import CleanConfig, DataConfig
 from textmill.data.load import load_labelled, load_unlabelled
 from textmill.data.prepare import prepare
 from textmill.evaluate.evaluate import Evaluation, evaluate
@@ -51,9 +52,11 @@ class Answers:
     ids: tuple[str, ...]
     texts: tuple[Text, ...]
     chosen: tuple[tuple[str, ...] | None, ...]
-    """The labels of each row: one, or any number of a multi-label model; None where the row has no text."""
+    """The labels of each row: one, or any number of a multi-label model; None where the text is missing."""
     scores: tuple[tuple[float, ...] | None, ...]
     is_multilabel: bool = False
+    label_separator: str = ","
+    """What stands between the labels of a row in csv."""
     output: Path | None = None
     """The file they were written to."""
 
@@ -133,17 +136,17 @@ def predict_texts(
             fix="Name another file with --output.",
         )
     model = find_model(project, version=version, run_folder=run_folder)
-    config = project.config.data.model_copy(update={"clean": model.clean})
     if source is None:
-        raw: list[Text | None] = _given_texts(texts, project.config.task, config.clean)
+        raw: list[Text | None] = _given_texts(texts, model.task, model.clean)
         ids = [str(number) for number in range(1, len(raw) + 1)]
     else:
-        rows = load_unlabelled(source, config, Path.cwd(), progress)
+        rows = load_unlabelled(source, _columns_for(model, project.config.data), Path.cwd(), progress)
         ids, raw = rows.ids, rows.texts
     answers = _answer(model, ids, raw, progress)
     if write is None or output is None:
         return answers
-    write_atomic(output, write(answers))
+    separator = project.config.data.label_separator
+    write_atomic(output, write(replace(answers, label_separator=separator)))
     return replace(answers, output=output)
 
 
@@ -168,6 +171,12 @@ def evaluate_model(
         UserError: no model, or rows that cannot be measured on.
     """
     model = find_model(project, version=version, run_folder=run_folder)
+    if model.task != project.config.task:
+        raise DataError(
+            "A model is measured on rows of its own task",
+            got=f'{model.name} for "{model.task}", in a project with task = "{project.config.task}"',
+            fix="Name another version or run, or set task to that of the model.",
+        )
     config = project.config.data.model_copy(update={"clean": model.clean})
     progress.say(f"Model: {model.name}")
     if data is None:
@@ -188,6 +197,8 @@ class Model:
     predictor: Predictor
     clean: CleanConfig
     """The cleaning it was trained with."""
+    task: Task = "classification"
+    """What it does; `pairs` reads pairs of texts."""
 
 
 def find_model(project: Project, *, version: int | None = None, run_folder: Path | None = None) -> Model:
@@ -202,12 +213,15 @@ def find_model(project: Project, *, version: int | None = None, run_folder: Path
             run_folder = _newest_finished(project)
     if run_folder is not None:
         clean = load_project(run_folder / PROJECT).config.data.clean
-        return Model(f"run {run_folder.name}", TorchPredictor(*load(run_folder / MODEL)), clean)
+        classifier, tokenizer = load(run_folder / MODEL)
+        predictor = TorchPredictor(classifier, tokenizer)
+        return Model(f"run {run_folder.name}", predictor, clean, classifier.task)
     assert version is not None, "either a run or a version is known here"
     bundle = Store(project.store_root, project.config.name).bundle(version)
     bundle.verify()
-    predictor = open_bundle(bundle.path, project.config.serve.runtime, num_cpus())
-    return Model(f"version {version}", predictor, TextEncoder.open(bundle.path).clean)
+    opened = open_bundle(bundle.path, project.config.serve.runtime, num_cpus())
+    texts = TextEncoder.open(bundle.path)
+    return Model(f"version {version}", opened, texts.clean, texts.task)
 
 
 def _live_version(project: Project) -> int | None:
@@ -227,6 +241,23 @@ def _newest_finished(project: Project) -> Path:
     )
 
 
+def _columns_for(model: Model, config: DataConfig) -> DataConfig:
+    """Return the `[data]` table as the model reads a file, whatever the project has become since.
+
+    Raises:
+        DataError: the model reads pairs, and the project does not say where the second text is.
+    """
+    is_pairs = model.task == "pairs"
+    if is_pairs and config.text_pair is None:
+        raise DataError(
+            f"The project must name the second text for {model.name}, a model of pairs",
+            got="no data.text_pair",
+            fix='Set task = "pairs" and data.text_pair in the project file.',
+        )
+    second = config.text_pair if is_pairs else None
+    return config.model_copy(update={"clean": model.clean, "text_pair": second})
+
+
 def _given_texts(texts: Sequence[str], task: Task, clean: CleanConfig) -> list[Text | None]:
     """Return the texts of a command line, cleaned, two by two for pairs."""
     cleaned = [clean_text(text, clean) for text in texts]
@@ -241,13 +272,9 @@ def _given_texts(texts: Sequence[str], task: Task, clean: CleanConfig) -> list[T
     return list(zip(cleaned[::2], cleaned[1::2], strict=True))
 
 
-def _has_text(text: Text | None) -> bool:
-    return text is not None and all(part.strip() for part in ((text,) if isinstance(text, str) else text))
-
-
 def _answer(model: Model, ids: Sequence[str], texts: Sequence[Text | None], progress: Progress) -> Answers:
     predictor = model.predictor
-    filled = [(place, text) for place, text in enumerate(texts) if text is not None and _has_text(text)]
+    filled = [(place, text) for place, text in enumerate(texts) if text is not None]
     labels: list[tuple[str, ...] | None] = [None] * len(ids)
     scores: list[tuple[float, ...] | None] = [None] * len(ids)
     with progress.task("predict", len(filled)) as task:
@@ -258,7 +285,7 @@ def _answer(model: Model, ids: Sequence[str], texts: Sequence[Text | None], prog
             for (place, _), row, chosen in zip(part, rows.tolist(), names, strict=True):
                 labels[place], scores[place] = chosen, tuple(row)
             task.advance(len(part))
-    shown = tuple(text or "" for text in texts)
+    shown = tuple("" if text is None else text for text in texts)
     is_multilabel = predictor.decision.is_multilabel
     return Answers(
         model.name, predictor.labels, tuple(ids), shown, tuple(labels), tuple(scores), is_multilabel
@@ -281,10 +308,17 @@ def _as_csv(answers: Answers) -> bytes:
     lines = [_csv_line(["id", key, *(f"score:{label}" for label in answers.labels)])]
     for place, (row_id, scores) in enumerate(zip(answers.ids, answers.scores, strict=True)):
         label = answers.label_of(place)
-        # A list is written as JSON, which names with any separator in them survive.
-        shown = json.dumps(label, ensure_ascii=False) if isinstance(label, list) else label
+        shown = _joined(label, answers) if isinstance(label, list) else label
         lines.append(_csv_line([row_id, shown, *(scores or [None] * len(answers.labels))]))
     return "".join(lines).encode()
+
+
+def _joined(labels: list[str], answers: Answers) -> str:
+    """Return labels as one cell that `data.label` reads back: joined, or JSON where joining is ambiguous."""
+    separator = answers.label_separator
+    if any(separator in label or label != label.strip() or label[:1] == "[" for label in answers.labels):
+        return json.dumps(labels, ensure_ascii=False)
+    return separator.join(labels)
 
 
 def _csv_line(values: Sequence[object]) -> str:

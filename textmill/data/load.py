@@ -2,6 +2,9 @@
 
 Promises: nothing is split, reordered or dropped as a duplicate; texts are cleaned and labels tidied
 exactly as in training; a file without the project's id column gets `<file>:<row number>` as ids.
+To predict on, only a missing text is none: null, or the empty cell of a csv or tsv. A text that is empty
+or blank is a text, which a model answers in a file as it does behind a server. Among labelled rows it is left
+out, as in training.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ class Unlabelled:
     ids: list[str]
     """N ids, repeated ones too: the user's as they stand in the file, or `<file>:<row number>`."""
     texts: list[Text | None]
-    """N cleaned texts or pairs of texts, None where there is none (or one of a pair is missing)."""
+    """N cleaned texts or pairs of texts, None where it is missing (or one of a pair is)."""
 
 
 def load_unlabelled(path: str, config: DataConfig, base: Path, progress: Progress = SILENT) -> Unlabelled:
@@ -49,7 +52,7 @@ def load_unlabelled(path: str, config: DataConfig, base: Path, progress: Progres
         ids = ["" if value is None else join_surrogates(str(value)) for value in rows.columns[config.id]]
     else:
         ids = row_ids(rows, None)
-    return Unlabelled(rows, ids, _cleaned(rows, config))
+    return Unlabelled(rows, ids, _cleaned(rows, config, keep_empty=True))
 
 
 def load_labelled(
@@ -74,7 +77,7 @@ def load_labelled(
     """
     rows = read_rows(path, base, separator=config.separator, encoding=config.encoding, progress=progress)
     ids = row_ids(rows, config.id if config.id in rows.columns else None)
-    texts = _cleaned(rows, config)
+    texts = _cleaned(rows, config, keep_empty=False)
     names = _label_sets(rows, config) if task == "multilabel" else _single_labels(rows, config)
     examples = [
         Example(row_id, text, labels)
@@ -105,15 +108,28 @@ def _label_sets(rows: Rows, config: DataConfig) -> list[tuple[str, ...] | None]:
     return [None if spellings is None else label_set(spellings) for spellings in found]
 
 
-def _cleaned(rows: Rows, config: DataConfig) -> list[Text | None]:
-    first = _cleaned_column(rows, config.text, "data.text", config.clean)
+def _cleaned(rows: Rows, config: DataConfig, *, keep_empty: bool) -> list[Text | None]:
+    first = _cleaned_column(rows, config.text, "data.text", config.clean, keep_empty)
     if config.text_pair is None:
         return list(first)
-    second = _cleaned_column(rows, config.text_pair, "data.text_pair", config.clean)
+    second = _cleaned_column(rows, config.text_pair, "data.text_pair", config.clean, keep_empty)
     pairs = zip(first, second, strict=True)
     return [None if one is None or other is None else (one, other) for one, other in pairs]
 
 
-def _cleaned_column(rows: Rows, column: str, key: str, config: CleanConfig) -> list[str | None]:
-    cleaned = [None if text is None else clean_text(text, config) for text in texts_of(rows, column, key)]
+def _cleaned_column(
+    rows: Rows, column: str, key: str, config: CleanConfig, keep_empty: bool
+) -> list[str | None]:
+    texts = texts_of(rows, column, key)
+    if keep_empty:
+        return [
+            None if text is None or (not text and _is_cell(file)) else clean_text(text, config)
+            for text, file in zip(texts, rows.files, strict=True)
+        ]
+    cleaned = [None if text is None else clean_text(text, config) for text in texts]
     return [text if text and text.strip() else None for text in cleaned]
+
+
+def _is_cell(file: str) -> bool:
+    """Return whether a file has cells, which cannot tell an empty text from none."""
+    return file.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
