@@ -12,7 +12,15 @@ import subprocess
 import sys
 from typing import Any
 
-BINDING = {"failed", "wrong", "accuracy_gap_points", "missed", "false_alarms", "steps_to_alarm_max", "ladder_failed"}
+BINDING = {
+    "failed",
+    "wrong",
+    "accuracy_gap_points",
+    "missed",
+    "false_alarms",
+    "steps_to_alarm_max",
+    "ladder_failed",
+}
 """Goals that hold on any machine, however busy; every other goal is a matter of speed."""
 
 
