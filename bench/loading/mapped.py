@@ -19,7 +19,6 @@ from bench.loading.files import movie_reviews, write_bytes, write_rows
 GOALS = [
     Goal("share_of_bare_tokenizer", ">=", 0.8),
     Goal("mapped_vs_datasets_map", ">=", 1.5),
-    Goal("memory_growth_mb", "<=", 300.0),
     Goal("padding_share", "<=", 0.05),
 ]
 _MB = 1024 * 1024
@@ -108,7 +107,7 @@ def _memory(plan: MappedPlan, folder: Path) -> dict[str, float]:
     say(f"{size:,.0f} MB, {rows:,} rows: grew by {found['growth_mb']:.0f} MB")
 
     return {
-        "memory_growth_mb": found["growth_mb"],
+        "mapped_memory_growth_mb": found["growth_mb"],
         "large_file_mb": size,
         "large_prepare_mb_per_s": size / found["prepare_s"],
     }
