@@ -56,5 +56,11 @@ def test_the_texts_of_a_load_are_the_lines_of_a_file(tmp_path):
         path.write_bytes(content)
         with pytest.raises(DataError):
             texts_of_file(path)
+    path.write_text("one film\tanother film\n\na\t\n", encoding="utf-8")
+    assert texts_of_file(path, is_pairs=True) == [("one film", "another film"), ("a", "")]
+    for line in ("no tab", "a\tb\tc"):
+        path.write_text(line)
+        with pytest.raises(DataError, match="a tab between them"):
+            texts_of_file(path, is_pairs=True)
     with pytest.raises(DataError, match="absent"):
         texts_of_file(tmp_path / "absent.txt")

@@ -80,6 +80,17 @@ def test_a_server_answers_like_the_version_itself(served, name):
         assert [(row["label"],) for row in rows] == chosen
 
 
+def test_the_bytes_of_an_answer_with_one_label_are_fixed(served):
+    server, models = served
+    model, _ = models["single"]
+    rows = [
+        f'{{"label": "{max(row["scores"], key=row["scores"].get)}", "scores": {{'
+        f'"class0": {row["scores"]["class0"]:.9g}, "class1": {row["scores"]["class1"]:.9g}}}}}'
+        for row in predict(server.url, ["good", ""], model).json["predictions"]
+    ]
+    assert predict(server.url, ["good", ""], model).body.decode() == f'{{"predictions": [{", ".join(rows)}]}}'
+
+
 @pytest.mark.parametrize("name", ["multilabel", "pairs", "windows"])
 def test_a_load_checks_the_answers_of_every_shape(served, name):
     server, models = served

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from textmill.core.errors import RequestError
 from textmill.serve.config import ServeConfig
@@ -28,6 +30,21 @@ def _parse(body: object) -> list[str]:
 )
 def test_the_stated_form_is_read(body, texts):
     assert _parse(body) == texts
+
+
+def test_a_pair_is_an_object_with_both_texts_in_any_order():
+    body = b'{"instances": [{"text": "a", "text_pair": ""}, {"text_pair": "c", "text": "b"}]}'
+    assert parse_instances(body, CONFIG, is_pairs=True) == [("a", ""), ("b", "c")]
+    for odd in (
+        b'{"instances": [{"text": "a", "text_pair": "b", "text": "c"}]}',
+        b'{"instances": [[["a", "b"]]]}',
+    ):
+        with pytest.raises(RequestError, match=r"twice|must be a pair"):
+            parse_instances(odd, CONFIG, is_pairs=True)
+    for key in ("text", "text_pair"):
+        pair = {"text": "a", "text_pair": "b", key: "x" * 21}
+        with pytest.raises(RequestError, match=f'21 as the "{key}" of item 0'):
+            parse_instances(json.dumps({"instances": [pair]}).encode(), CONFIG, is_pairs=True)
 
 
 @pytest.mark.parametrize(
@@ -68,3 +85,35 @@ def test_every_other_form_is_refused_with_its_reason(body, status, said):
     answer = json.loads(error_body(caught.value))
     assert set(answer["error"]) == {"rule", "got", "fix"}
     assert answer["message"] == str(caught.value)
+
+
+_TEXT = st.text(st.characters(codec=None, categories=None), max_size=25)
+_KEY = st.sampled_from(["text", "text_pair", "instances", "extra", "\ud83d"])
+_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | _TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_KEY, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.lists(_VALUE, max_size=4) | _VALUE, st.booleans())
+def test_any_json_is_read_whole_or_refused_and_never_cast(instances, is_pairs):
+    body = json.dumps({"instances": instances}).encode()
+    read = json.loads(body)["instances"]  # two halves of an emoji are one character then
+    try:
+        texts = parse_instances(body, CONFIG, is_pairs=is_pairs)
+    except RequestError as err:
+        refused = err
+    else:
+        refused = None
+    if refused is not None:
+        assert refused.status in (400, 413)
+        json.loads(error_body(refused))
+        return
+    assert isinstance(read, list)
+    assert len(texts) == len(read)
+    for text, given_item in zip(texts, read, strict=True):
+        if is_pairs:
+            assert given_item == {"text": text[0], "text_pair": text[1]}
+        else:
+            assert given_item in (text, {"text": text})
