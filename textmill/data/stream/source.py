@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from textmill.core.errors import DataError
@@ -26,7 +27,7 @@ from textmill.data.read_file import read_file
 from textmill.data.read_table import num_rows
 from textmill.data.rows import Chunk, Position, Rows
 from textmill.data.stream.limit import limited
-from textmill.data.stream.retry import WAITS_S, open_retrying
+from textmill.data.stream.retry import WAITS_S, open_retrying, size_of
 
 PART_BYTES = 64 << 20
 """Size of the parts of a JSON lines file: 32 parts of 2 GB, enough to mix from; found by one seek each."""
@@ -132,11 +133,12 @@ class FileSource:
         total, is_exact = 0, True
         for file in self.files:
             if file.kind in (".parquet", ".arrow", ".feather"):
-                with open_retrying(file, self.waits_s) as stream:
-                    total += pq.ParquetFile(stream).metadata.num_rows if file.kind == ".parquet" else 0
-                if file.kind != ".parquet":
-                    with file.open() as stream:
+                is_local = file.file_system is None
+                try:
+                    with file.open() if is_local else open_retrying(file, self.waits_s) as stream:
                         total += num_rows(file, stream)
+                except pa.ArrowException:  # reading it says what is wrong, or skips it
+                    is_exact = False
             else:
                 is_exact = False
                 total += self._estimate(file)
@@ -144,7 +146,7 @@ class FileSource:
 
     def _estimate(self, file: SourceFile) -> int:
         """Rows by the size of the first ones; what was unpacked of a `.gz` against what was read for it."""
-        size = file.size
+        size = size_of(file, self.waits_s)
         with open_retrying(file, self.waits_s) as stream:
             chunks = read_file(
                 file,
@@ -165,9 +167,9 @@ class FileSource:
         """Return the SHA-256 over names, sizes, beginnings and ends of the files."""
         total = hashlib.sha256()
         for file in self.files:
-            size = file.size
+            size = size_of(file, self.waits_s)
             total.update(f"{file.name}\0{size}\0".encode("utf-8", "surrogatepass"))
-            with file.open() as stream:
+            with open_retrying(file, self.waits_s) as stream:
                 total.update(stream.read(_PRINT_BYTES))
                 stream.seek(max(0, size - _PRINT_BYTES))
                 total.update(stream.read(_PRINT_BYTES))
@@ -237,13 +239,13 @@ def _remote_files(url: str) -> list[SourceFile]:
 
     try:
         file_system, root = fsspec.core.url_to_fs(url)
-        names = sorted(file_system.find(root)) if file_system.isdir(root) else [root]
+        names = sorted(file_system.find(root)) if _is_folder(file_system, root) else [root]
         is_there = bool(names) and (len(names) > 1 or file_system.exists(names[0]))
     except ImportError as err:
         raise DataError(
             f"The URL {url} must be readable here", got=str(err), fix="Install that package with pip."
         ) from err
-    except (OSError, ValueError) as err:
+    except Exception as err:  # what the library behind the URL raises (aiohttp, botocore)
         raise DataError(
             "The data must be there", got=f"{url} ({err})", fix="Check the URL, the network and your rights."
         ) from err
@@ -253,6 +255,13 @@ def _remote_files(url: str) -> list[SourceFile]:
         return [as_source_file(root, root.rsplit("/", 1)[-1], file_system)]
     kept = [name for name in names if kind_of(Path(name)) and not Path(name).name.startswith((".", "_"))]
     return [as_source_file(name, os.path.relpath(name, root), file_system) for name in kept]
+
+
+def _is_folder(file_system: Any, path: str) -> bool:
+    if kind_of(Path(path)) is None:
+        return bool(file_system.isdir(path))
+    # Over HTTP `isdir` would fetch the whole file to look for links in it.
+    return bool(file_system.exists(path)) and file_system.info(path)["type"] == "directory"
 
 
 def _parts(file: SourceFile, encoding: str | None) -> Iterator[_Part]:
@@ -285,7 +294,7 @@ def _row_groups(file: SourceFile) -> Iterator[_Part]:
 
 def _byte_ranges(file: SourceFile) -> Iterator[_Part]:
     """Cut a file of one row a line, in an encoding whose line ends are single bytes."""
-    size = file.size
+    size = size_of(file)
     if size <= 2 * PART_BYTES:
         yield _Part(file)
         return
