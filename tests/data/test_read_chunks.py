@@ -151,7 +151,7 @@ def test_a_shard_with_other_columns_is_named(tmp_path: Path) -> None:
     bad = BadRows("skip")
     rows = rows_of(chunks_of(tmp_path, "d", bad=bad))
     assert len(rows) == 350
-    assert [(row.file, row.row) for row in bad.first] == [("shard-7.jsonl", None)]
+    assert [(row.file, row.row, row.rows) for row in bad.first] == [("shard-7.jsonl", 1, 50)]
 
 
 def test_a_bad_row_is_counted_once_however_often_it_is_read(tmp_path: Path) -> None:

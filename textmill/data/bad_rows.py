@@ -2,8 +2,9 @@
 
 Promises: with `fail` the first bad row is an error with file and row, the value and the next step;
 with `skip` every bad row is counted and written once to the side file (file, row, reason, the
-beginning of the row), so that nothing is dropped without a word. A row number is null where a whole
-file, or its unknown rest, is bad.
+beginning of the row), so that nothing is dropped without a word. Where many rows in a row are bad for
+one reason (a file with other columns), one line tells the first and their number. A row number is null
+where the unknown rest of a file is bad; that counts as one.
 """
 
 from __future__ import annotations
@@ -29,10 +30,17 @@ class BadRow:
 
     file: str
     row: int | None
-    """Counted from 1 in the file without the header; None: the whole file or its rest."""
+    """Counted from 1 in the file without the header; None: the rest of the file."""
     reason: str
     raw: str
     """The beginning of the row as it stands in the file."""
+    rows: int = 1
+    """How many rows from there on."""
+
+    @property
+    def place(self) -> str:
+        """As in messages."""
+        return f"{self.file}, its rest" if self.row is None else f"{self.file}:{self.row}"
 
 
 class BadRows:
@@ -49,26 +57,23 @@ class BadRows:
         self.side_file = side_file
         self.first: list[BadRow] = []
         """The first bad rows, at most 20."""
+        self.count = 0
+        """Bad rows so far, each counted once however often it is read."""
         self._seen: set[tuple[str, int | None]] = set()
         self._pending: list[BadRow] = []
         if side_file is not None and side_file.exists():
             for line in side_file.read_text(encoding="utf-8").split("\n")[:-1]:
                 self._note(BadRow(**json.loads(line)))
 
-    @property
-    def count(self) -> int:
-        """Bad rows so far, each counted once however often it is read."""
-        return len(self._seen)
-
-    def refuse(self, error: DataError, file: str, row: int | None, raw: str) -> None:
-        """Raise the error, or note the row as left out.
+    def refuse(self, error: DataError, file: str, row: int | None, raw: str, rows: int = 1) -> None:
+        """Raise the error, or note the row, or `rows` rows from it on, as left out.
 
         Raises:
             DataError: the policy is `fail`.
         """
         if self.policy == "fail":
             raise error
-        found = BadRow(file, row, f"{error.rule}, but got {error.got}", raw[:_RAW_CHARACTERS])
+        found = BadRow(file, row, f"{error.rule}, but got {error.got}", raw[:_RAW_CHARACTERS], rows)
         if self._note(found) and self.side_file is not None:
             self._pending.append(found)
             if len(self._pending) >= _PENDING:
@@ -99,6 +104,7 @@ class BadRows:
         if key in self._seen:
             return False
         self._seen.add(key)
+        self.count += row.rows
         if len(self.first) < NUM_LISTED:
             self.first.append(row)
         return True

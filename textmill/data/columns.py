@@ -25,16 +25,25 @@ def row_ids(rows: Rows, column: str | None, prefix: str = "") -> list[str]:
         return [f"{before[file]}{number}" for file, number in zip(rows.files, rows.row_number, strict=True)]
     first: dict[str, int] = {}
     for index, value in enumerate(rows.column(column, "data.id")):
-        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-            raise DataError(
-                "Each row must have an id",
-                got=f"none in {rows.origin(index)}",
-                fix=f"Fill the column {column!r}, or leave data.id out.",
-            )
-        earlier = first.setdefault(join_surrogates(str(value)), index)
+        earlier = first.setdefault(given_id(value, column, rows.origin(index)), index)
         if earlier != index:
             refuse_repeated_id(str(value), rows.origin(earlier), rows.origin(index))
     return list(first)
+
+
+def given_id(value: object, column: str, origin: str) -> str:
+    """Return the user's id of a row.
+
+    Raises:
+        DataError: there is none.
+    """
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        raise DataError(
+            "Each row must have an id",
+            got=f"none in {origin}",
+            fix=f"Fill the column {column!r}, or leave data.id out.",
+        )
+    return join_surrogates(str(value))
 
 
 def refuse_repeated_id(row_id: str, earlier: str, later: str) -> NoReturn:
@@ -92,5 +101,5 @@ def label_name(value: object, rows: Rows, index: int) -> str | None:
     raise DataError(
         "A label must be a name or a whole number",
         got=f"{shorten(value)} in {rows.origin(index)}",
-        fix="Check data.label; several classes a row need task = \"multilabel\".",
+        fix='Check data.label; several classes a row need task = "multilabel".',
     )

@@ -63,7 +63,7 @@ class DataConfig(Config):
     shuffle_rows: int = Field(default=16384, ge=1)
     """With `streaming`: rows that are held and shuffled together."""
     prefetch: int = Field(default=8, ge=0)
-    """With `streaming`: steps that another process prepares ahead; 0 prepares them in the training process."""
+    """With `streaming`: steps that another process prepares ahead; 0: the training process does it."""
     labels: tuple[str, ...] | None = None
     """With `streaming`: all class names; absent: those of the first rows."""
     head_rows: int = Field(default=2000, ge=1)

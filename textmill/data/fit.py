@@ -10,7 +10,7 @@ from typing import Any
 
 from textmill.core.errors import DataError
 from textmill.data.bad_rows import BadRows
-from textmill.data.columns import label_name, texts_of
+from textmill.data.columns import given_id, label_name, texts_of
 from textmill.data.config import DataConfig
 from textmill.data.duplicates import shorten
 from textmill.data.label_sets import label_spellings
@@ -38,6 +38,10 @@ def drop_unfit(rows: Rows, config: DataConfig, is_multilabel: bool, bad: BadRows
             _judge(
                 unfit, index, lambda one, found=value: _read_label(one, found, config, is_multilabel), rows
             )
+    if config.id is not None:
+        for index, value in enumerate(rows.columns.get(config.id, [])):
+            if not isinstance(value, str | int) or value == "":
+                _judge(unfit, index, lambda one, found=value: _read_id(one, found, config), rows)
     for index, error in sorted(unfit.items()):
         raw = shorten({name: values[index] for name, values in rows.columns.items()}, 200)
         bad.refuse(error, rows.files[index], rows.row_number[index], raw)
@@ -49,6 +53,11 @@ def _judge(unfit: dict[int, DataError], index: int, read: Any, rows: Rows) -> No
         read(rows.take([index]))
     except DataError as error:
         unfit.setdefault(index, error)
+
+
+def _read_id(one: Rows, value: object, config: DataConfig) -> None:
+    assert config.id is not None
+    given_id(value, config.id, one.origin(0))
 
 
 def _read_label(one: Rows, value: object, config: DataConfig, is_multilabel: bool) -> None:

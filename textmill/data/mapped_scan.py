@@ -62,7 +62,7 @@ class Scan:
     ids: NDArray[np.uint64]  # (M,) hashes of the ids
     codes: NDArray[np.int32]  # (M,) label codes
     rows: int
-    """Rows read."""
+    """Rows read, bad ones too."""
     columns: tuple[str, ...]
     notes: tuple[str, ...]
     cleaned: dict[str, int]
@@ -103,7 +103,7 @@ def scan_source(
         state.add(rows, prefix)
     state.refuse_lacking_columns()
     if config.id is not None:
-        _refuse_repeated_ids(state.id_hashes(), pieces, config.id)
+        _refuse_repeated_ids(state.id_hashes(), map(state.usable, pieces(SILENT)), config.id)
     return state.finish(path)
 
 
@@ -136,8 +136,8 @@ class _State:
         self._notes.update(dict.fromkeys(rows.notes))
         if not len(rows):
             return
+        rows = self.usable(rows)
         self._rows += len(rows)
-        rows = drop_unfit(self._with_columns(rows), config, self._codes.is_multilabel, self._bad)
         ids = row_ids(rows, config.id, prefix)
         texts = self._texts(rows)
         codes = self._label_codes(rows)
@@ -157,6 +157,10 @@ class _State:
         self._kept_ids += hashes.tobytes()
         self._labels += np.array(codes, np.int32).tobytes()
 
+    def usable(self, rows: Rows) -> Rows:
+        """Return the rows of a piece that are not bad, with all columns that the project names."""
+        return drop_unfit(self._with_columns(rows), self._config, self._codes.is_multilabel, self._bad)
+
     def id_hashes(self) -> NDArray[np.uint64]:
         """Return the hashes of all ids read; only of the user's own."""
         return np.frombuffer(self._all_ids, np.uint64)
@@ -175,14 +179,14 @@ class _State:
             hashes=np.frombuffer(self._hashes, np.uint64),
             ids=np.frombuffer(self._kept_ids, np.uint64),
             codes=np.frombuffer(self._labels, np.int32),
-            rows=self._rows,
+            rows=self._rows + self._bad.count,
             columns=tuple(self._columns),
             notes=tuple(self._notes),
             cleaned=dict(self._cleaned),
             missing_text=self._no_text.as_left(),
             missing_label=self._no_label.as_left(),
             spellings=self._spellings,
-            bad_rows=Left(self._bad.count, tuple(f"{row.file}:{row.row}" for row in self._bad.first)),
+            bad_rows=Left(self._bad.count, tuple(row.place for row in self._bad.first)),
         )
 
     def _with_columns(self, rows: Rows) -> Rows:
@@ -264,9 +268,7 @@ def is_blank(text: Text) -> bool:
     return not text.strip() if isinstance(text, str) else not all(part.strip() for part in text)
 
 
-def _refuse_repeated_ids(
-    hashes: NDArray[np.uint64], pieces: Callable[[Progress], Iterable[Rows]], column: str
-) -> None:
+def _refuse_repeated_ids(hashes: NDArray[np.uint64], pieces: Iterable[Rows], column: str) -> None:
     order = np.argsort(hashes, kind="stable")
     same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
     if not len(same):
@@ -275,7 +277,7 @@ def _refuse_repeated_ids(
     wanted = {int(order[place]), int(order[place + 1])}
     found: list[tuple[str, str]] = []
     start = 0
-    for rows in pieces(SILENT):
+    for rows in pieces:
         for row in sorted(wanted):
             if start <= row < start + len(rows):
                 value = rows.column(column, "data.id")[row - start]

@@ -5,7 +5,7 @@ Promises: what `read_chunks` promises, for one file; the last chunk's position i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
@@ -31,13 +31,14 @@ class SameColumns:
         self._first = ""
         self._names: set[str] = set()
 
-    def refuses(self, file: str, names: set[str], is_whole: bool) -> bool:
+    def refuses(self, file: str, names: set[str], is_whole: bool, numbers: Sequence[int] = ()) -> bool:
         """Judge the columns of a file; return whether its rows must be left out.
 
         Args:
             file: its name.
             names: its columns as far as seen.
             is_whole: whether there can be no others.
+            numbers: of the rows that are left out then.
 
         Raises:
             DataError: other columns than in the first file, where bad rows are errors.
@@ -57,7 +58,9 @@ class SameColumns:
             got=f"{', '.join(map(repr, odd))} in only one of {self._first} and {file}",
             fix="Rename or add the columns, or move one of the files away.",
         )
-        self._bad.refuse(error, file, None, "all its rows")
+        if numbers or self._bad.policy == "fail":
+            first = numbers[0] if numbers else None
+            self._bad.refuse(error, file, first, f"columns {', '.join(sorted(names))}", len(numbers))
         return True
 
 
@@ -226,8 +229,9 @@ def _text_chunks(
             bad.refuse(piece.fault, file.name, row, piece.text.decode("utf-8", "replace"))
         else:
             columns, numbers, row = rows.parse(piece.text, piece.line, row)
-        if same.refuses(file.name, set(columns), is_whole=not isinstance(rows, _JsonlRows)):
-            return
+        is_whole = not isinstance(rows, _JsonlRows)
+        if same.refuses(file.name, set(columns), is_whole=is_whole, numbers=numbers):
+            continue
         notes = tuple(note for note in text.notes + rows.notes if note not in said)
         said.extend(notes)
         offset, line, encoding = piece.after
@@ -244,12 +248,12 @@ def _table_chunks(
     row = start.row if start else 0
     group, inside = (start.offset, start.line) if start else (0, 0)
     for at, columns in read_table(file, stream, group, inside, block_bytes):
-        if same.refuses(file.name, set(columns), is_whole=True):
-            return
         group, inside = (group, inside) if at == group else (at, 0)
         num = len(next(iter(columns.values()), []))
         row, inside = row + num, inside + num
         numbers = list(range(row - num + 1, row + 1))
+        if same.refuses(file.name, set(columns), is_whole=True, numbers=numbers):
+            continue
         rows = Rows(ArrowColumns(columns), [file.name] * num, numbers)
         yield Chunk(rows, Position(file.name, row, group, inside))
 

@@ -31,7 +31,7 @@ class SourceReport:
 
     path: str
     rows: int
-    """Rows read."""
+    """Rows read: those that follow, those left out for any reason, and bad ones."""
     columns: tuple[str, ...]
     """The columns of the files."""
     notes: tuple[str, ...]

@@ -17,10 +17,11 @@ from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Example, Task
 from textmill.data.bad_rows import BadRows
 from textmill.data.config import DataConfig
-from textmill.data.labels import LabelNames
+from textmill.data.labels import LabelNames, tidy_label
 from textmill.data.prepare import Splits
 from textmill.data.read_chunks import read_chunks
 from textmill.data.report import DataReport, Left, SourceReport
+from textmill.data.rows import Rows
 from textmill.data.split import SIDES, Side
 from textmill.data.stream.heads import Heads
 from textmill.data.stream.source import Count, Source, open_source
@@ -76,14 +77,14 @@ def open_stream(
     bad = BadRows(config.on_bad_row, side_file)
     if source is None:
         source = open_source(config.train, base, separator=config.separator, encoding=config.encoding)
-    usable = Usable(config, task, config.labels)
-    given, held_out = _given_sides(config, base, usable, bad)
-    usable = Usable(config, task, config.labels, frozenset(held_out))
-    counts: Counter[str] = Counter()
+    known = None if config.labels is None else tuple(sorted(set(map(tidy_label, config.labels))))
+    given, held_out = _given_sides(config, base, Usable(config, task, known), bad)
+    usable = Usable(config, task, known, frozenset(held_out))
+    counts: Counter[str] = Counter(bad_elsewhere=bad.count)
     sides = _gather(source, usable, seed, bad, counts)
     bad.flush()
     sides.update(given)
-    labels = _classes(config, sides, progress)
+    labels = _classes(known, task, sides, progress)
     _refuse_empty(sides, counts)
     count = source.count()
     num_seen = max(1, counts["rows"])
@@ -144,31 +145,44 @@ def _gather(
         wanted.append("test")
     heads = Heads(source, seed, bad)
     limit = _SCANNED_PER_ROW * config.head_rows
+    last: Rows | None = None
     while counts["rows"] < limit:
         chunk = heads.next_chunk()
         if chunk is None:
             break
         for side, examples in usable.sort(chunk.rows, bad, counts).items():
             sides[side] += examples
+        last = chunk.rows if len(chunk.rows) else last
         has_sides = all(len(sides[side]) >= config.head_rows for side in wanted)
         if has_sides and len(sides["train"]) >= config.head_rows:
             break
     heads.close()
+    for key, column in (
+        ("data.text", config.text),
+        ("data.text_pair", config.text_pair),
+        ("data.label", config.label),
+    ):
+        if last is not None and column is not None and counts[f"lacking {column}"] == counts["rows"]:
+            last.column(column, key)
     for side in wanted:
         sides[side] = sides[side][: config.head_rows]
     return sides
 
 
-def _classes(config: DataConfig, sides: dict[Side, list[Example]], progress: Progress) -> tuple[str, ...]:
-    if config.labels is not None:
-        labels = tuple(sorted(config.labels))
-    else:
-        labels = tuple(sorted({name for rows in sides.values() for row in rows for name in row.labels}))
+def _classes(
+    known: tuple[str, ...] | None, task: Task, sides: dict[Side, list[Example]], progress: Progress
+) -> tuple[str, ...]:
+    found = {name for rows in sides.values() for row in rows for name in row.labels}
+    labels = tuple(sorted(found)) if known is None else known
+    unseen = [name for name in labels if name not in found]
+    if unseen:
+        progress.say(f"None of the first rows has the class {', '.join(map(repr, unseen[:20]))}.")
+    if known is None:
         shown = ", ".join(map(repr, labels[:20])) + (", ..." if len(labels) > 20 else "")
         progress.say(f"{len(labels)} classes in the first rows: {shown} (data.labels sets them)")
-    if len(labels) < 2:
+    if len(labels) < (1 if task == "multilabel" else 2):
         raise DataError(
-            "There must be at least two classes",
+            "There must be a class" if task == "multilabel" else "There must be at least two classes",
             got=f"{list(labels)} in the first rows of the stream",
             fix="Check data.label, or list the classes in data.labels.",
         )
@@ -196,7 +210,7 @@ def _fingerprint(source: Source, usable: Usable, labels: tuple[str, ...]) -> str
 
 def listed_bad(bad: BadRows) -> Left:
     """Return the count and the first places of bad rows."""
-    return Left(bad.count, tuple(f"{row.file}:{row.row}" for row in bad.first))
+    return Left(bad.count, tuple(row.place for row in bad.first))
 
 
 def with_bad_rows(splits: Splits, side_file: Path) -> Splits:
@@ -216,7 +230,8 @@ def _report(
     notes = ["a stream: counts are those of its first rows"]
     source = SourceReport(
         path=config.train,
-        rows=counts["rows"],
+        # Rows that could not be read never came as rows.
+        rows=counts["rows"] - counts["unfit"] + bad.count - counts["bad_elsewhere"],
         columns=tuple(filter(None, (config.text, config.text_pair, config.label, config.id))),
         notes=tuple(notes),
         cleaned={},

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,13 @@ from textmill.core.types import Example, Task, Text
 from textmill.data.bad_rows import BadRows
 from textmill.data.clean import join_surrogates
 from textmill.data.clean_column import clean_column
-from textmill.data.columns import label_name, texts_of
+from textmill.data.columns import given_id, label_name, texts_of
 from textmill.data.config import DataConfig
 from textmill.data.fit import drop_unfit
 from textmill.data.label_sets import label_set, label_spellings
 from textmill.data.labels import tidy_label
 from textmill.data.mapped_scan import is_blank
-from textmill.data.rows import Rows
+from textmill.data.rows import ArrowColumns, Rows
 from textmill.data.split import SIDES, Side
 from textmill.data.text_hash import hash_texts, positions
 
@@ -48,16 +48,19 @@ class Usable:
         Args:
             rows: N rows.
             bad: what happens to bad rows.
-            counts: is added to: `rows`, `missing_text`, `missing_label`, `held_out`.
+            counts: is added to: `rows`, `unfit`, `missing_text`, `missing_label`, `held_out`, and
+                `lacking <column>` for rows that have no such key.
 
         Raises:
             DataError: a bad row where that is not to be skipped, or a missing column.
         """
         found: dict[Side, list[Example]] = {side: [] for side in SIDES}
         counts["rows"] += len(rows)
-        if not len(rows) or self._lacks_columns(rows, bad):
-            return found
+        given, rows = len(rows), self._with_columns(rows, bad, counts)
         rows = drop_unfit(rows, self.config, self.task == "multilabel", bad)
+        counts["unfit"] += given - len(rows)
+        if not len(rows):
+            return found
         texts, labels, ids = self._texts(rows, counts), self._labels(rows, bad), self._ids(rows)
         hashes = hash_texts(texts)
         places = self._sides(hashes)
@@ -69,11 +72,17 @@ class Usable:
                 counts["missing_label"] += 1
             elif int(hashes[index]) in self.held_out:
                 counts["held_out"] += 1
-            elif names is not _UNKNOWN:
+            elif names is _UNKNOWN:
+                counts["unfit"] += 1
+            else:
                 found[SIDES[places[index]]].append(Example(ids[index], text, names))
         return found
 
-    def _lacks_columns(self, rows: Rows, bad: BadRows) -> bool:
+    def _with_columns(self, rows: Rows, bad: BadRows, counts: Counter[str]) -> Rows:
+        """Return rows with all columns that the project names.
+
+        A table that lacks one is bad as a whole; of JSON lines and of mappings any row may lack a key.
+        """
         wanted: Mapping[str, str | None] = {
             "data.text": self.config.text,
             "data.text_pair": self.config.text_pair,
@@ -81,13 +90,19 @@ class Usable:
             "data.id": self.config.id,
         }
         for key, column in wanted.items():
-            if column is not None and column not in rows.columns:
-                try:
-                    rows.column(column, key)
-                except DataError as error:
-                    bad.refuse(error, rows.files[0], None, f"rows {rows.row_number[0]} and following")
-                return True
-        return False
+            if not len(rows) or column is None or column in rows.columns:
+                continue
+            if not isinstance(rows.columns, ArrowColumns):
+                counts[f"lacking {column}"] += len(rows)
+                rows = replace(rows, columns={**rows.columns, column: [None] * len(rows)})
+                continue
+            try:
+                rows.column(column, key)
+            except DataError as error:
+                columns = f"columns {', '.join(rows.columns)}"
+                bad.refuse(error, rows.files[0], rows.row_number[0], columns, len(rows))
+            return rows.take([])
+        return rows
 
     def _texts(self, rows: Rows, counts: Counter[str]) -> list[Text]:
         def cleaned(column: str, key: str) -> list[str]:
@@ -133,10 +148,7 @@ class Usable:
         if self.config.id is None:
             return [join_surrogates(rows.origin(index)) for index in range(len(rows))]
         values = rows.column(self.config.id, "data.id")
-        return [
-            rows.origin(index) if value is None or value == "" else join_surrogates(str(value))
-            for index, value in enumerate(values)
-        ]
+        return [given_id(value, self.config.id, rows.origin(index)) for index, value in enumerate(values)]
 
     def _sides(self, hashes: npt.NDArray[np.uint64]) -> list[int]:
         """The rule of `split.py`, without its exception for classes that would not train."""
