@@ -5,8 +5,12 @@ import torch
 
 from tests.toy import toy_classifier
 from textmill.core.errors import ModelError, StoreError
+from textmill.core.types import Example
+from textmill.data.config import CleanConfig
 from textmill.model.config import ArchitectureConfig
+from textmill.runtime.assemble import prepare_bundle
 from textmill.runtime.export import check_parity, export_onnx
+from textmill.runtime.open import open as open_bundle
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max", "last", "flatten"])
@@ -20,6 +24,49 @@ def test_no_axis_freezes_whatever_the_pooling(tmp_path, pooling):
     for each in graph.input:
         assert [axis.dim_param for axis in each.type.tensor_type.shape.dim] == ["batch", "length"]
     assert {node.domain for node in graph.node} == {""}
+
+
+@pytest.mark.parametrize(
+    ("task", "pooling"),
+    [
+        ("classification", "mean"),
+        *(("multilabel", pooling) for pooling in ("mean", "max", "last", "flatten")),
+    ],
+)
+def test_one_class_and_many_answer_alike_on_every_batch_and_length(tmp_path, task, pooling):
+    labels = ("only",) if task == "multilabel" else ("a", "b", "c")
+    classifier, tokenizer = toy_classifier(labels, task=task, pooling=pooling, max_length=16)
+    prepare_bundle(
+        tmp_path / "bundle",
+        classifier,
+        tokenizer,
+        clean=CleanConfig(),
+        golden_texts=["a"],
+        gate_rows=[Example("1", "a", labels[:1])],
+        metrics={},
+    )
+    runtimes = [open_bundle(tmp_path / "bundle", runtime) for runtime in ("onnx", "torch")]
+    for num_rows in (1, 2, 7, 33):
+        for num_words in (0, 1, 40):
+            texts = [" ".join(["film", "story"][row % 2 :][:1] * num_words) for row in range(num_rows)]
+            cut = [predictor.cut(texts).rows for predictor in runtimes]
+            onnx_scores, torch_scores = (
+                predictor.scores_encoded(rows) for predictor, rows in zip(runtimes, cut, strict=True)
+            )
+            assert onnx_scores.shape == (num_rows, len(labels))
+            np.testing.assert_allclose(onnx_scores, torch_scores, atol=1e-4)
+
+
+def test_a_sigmoid_that_is_off_is_refused_though_the_logits_are_near(tmp_path):
+    classifier, tokenizer = toy_classifier(("a", "b"), task="multilabel", max_length=12)
+    *_, bias = classifier.head.parameters()
+    with torch.no_grad():
+        bias[0] = 400.0  # so that logits may be off by 0.04
+    export_onnx(classifier, tokenizer, tmp_path / "model.onnx")
+    with torch.no_grad():
+        bias[1] += 0.02
+    with pytest.raises(StoreError, match="torch's probabilities"):
+        check_parity(classifier.eval(), tokenizer, tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize("model_type", ["roberta", "distilbert", "electra", "xlnet"])

@@ -43,6 +43,15 @@ def test_showing_a_version_checks_its_files(store):
         show_version(store, 1)
 
 
+def test_showing_a_version_tells_task_thresholds_and_the_rule_for_long_texts(store, tmp_path):
+    shape = {"task": "multilabel", "labels": ("a", "b"), "thresholds": (0.2, 0.5), "long_text": "tail"}
+    signature = FACTS.signature.model_copy(update=shape)
+    facts = FACTS.model_copy(update={"signature": signature})
+    version = store.publish(make_source(tmp_path / "other"), facts)
+    told = show_version(store, version)["signature"]
+    assert (told["task"], told["thresholds"], told["long_text"]) == ("multilabel", [0.2, 0.5], "tail")
+
+
 def test_a_person_reads_local_minutes_and_megabytes(store):
     row = {**list_versions(store)[1], "size_bytes": 183_510_365}
     version, status, created, metrics, megabytes = shown_version(row)
