@@ -12,6 +12,8 @@ import pytest
 
 from tests.data.conftest import Listener
 from tests.data.test_prepare import fill
+from textmill.core.errors import DataError
+from textmill.core.progress import SilentProgress
 from textmill.data.config import CleanConfig, DataConfig
 from textmill.data.mapped import MappedExamples
 from textmill.data.prepare import Splits, prepare
@@ -92,6 +94,47 @@ def test_a_cache_that_lost_bytes_is_built_again(write_csv: Writer, tmp_path: Pat
     os.truncate(shard, shard.stat().st_size - 1)
     again = prepare(DataConfig(train="t.csv"), tmp_path, cache=tmp_path / "cache")
     assert list(again.train) == kept
+
+
+@pytest.mark.parametrize("name", ["train-00000.arrow", "train.rows.npy", "report.json", "manifest.json"])
+def test_a_cache_with_other_bytes_is_built_again_and_that_is_said(
+    write_csv: Writer, tmp_path: Path, listener: Listener, name: str
+) -> None:
+    write_csv(ROWS)
+    before = prepare(DataConfig(train="t.csv"), tmp_path)
+    prepare(DataConfig(train="t.csv"), tmp_path, cache=tmp_path / "cache")
+    damaged = next((tmp_path / "cache").rglob(name))
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    again = prepare(DataConfig(train="t.csv"), tmp_path, listener, cache=tmp_path / "cache")
+    assert same(again, before)
+    assert any("is damaged and is made anew" in line for line in listener.said)
+
+
+def test_settings_of_streams_prepare_nothing_anew(write_csv: Writer, tmp_path: Path) -> None:
+    write_csv(ROWS)
+    for config in (DataConfig(train="t.csv"), DataConfig(train="t.csv", shuffle_rows=9, prefetch=0)):
+        prepare(config, tmp_path, cache=tmp_path / "cache")
+    assert len(folders(tmp_path / "cache")) == 1
+
+
+class Meddler(SilentProgress):
+    """Adds a row to a file as soon as something is said of it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def say(self, message: str) -> None:
+        with self.file.open("a") as file:
+            file.write("one more,a\n")
+
+
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(write_csv: Writer, tmp_path: Path) -> None:
+    meddler = Meddler(write_csv(ROWS))
+    with pytest.raises(DataError, match=r"t\.csv, which was written to meanwhile"):
+        prepare(DataConfig(train="t.csv"), tmp_path, meddler, cache=tmp_path / "cache")
+    assert folders(tmp_path / "cache") == []
 
 
 def test_only_the_newest_few_stay_and_that_is_said(

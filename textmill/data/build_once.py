@@ -3,8 +3,9 @@
 Promises: a folder is visible only when it is whole (its manifest is written last, the folder is
 renamed into place after that, all synced); of two processes that want the same, one builds and the
 other waits and uses it; what a killed builder left is removed by the next; a full disk leaves nothing
-visible; only the newest few folders of a kind are kept, and what is removed is said.
-What is not covered: network file systems without locks; a disk that changes bytes in place.
+visible; a folder whose bytes are not those that were written is made anew, and that is said; only the
+newest few folders of a kind are kept, and what is removed is said.
+What is not covered: network file systems without locks; bytes that change while the folder is in use.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import fcntl
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from textmill.core.progress import SILENT, Progress
 MANIFEST = "manifest.json"
 KEEP = 4
 """Folders of a kind that stay: the data now in use, and a few others of the project's recent past."""
+
+_BLOCK_BYTES = 1 << 20
 
 
 def build_once(
@@ -52,6 +56,8 @@ def build_once(
         root.mkdir(parents=True, exist_ok=True)
     with _locked(root, folder.name):
         manifest = _sound_manifest(folder)
+        if manifest is None and (folder / MANIFEST).exists():
+            progress.say(f"{folder} is damaged and is made anew")
         if manifest is not None:
             os.utime(folder / MANIFEST)
             progress.say(f"{folder} is used again")
@@ -71,7 +77,7 @@ def _build(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, A
             staging.mkdir()
             manifest = build(staging)
             manifest["files"] = {
-                str(file.relative_to(staging)): file.stat().st_size
+                str(file.relative_to(staging)): [file.stat().st_size, _checksum(file)]
                 for file in sorted(staging.rglob("*"))
                 if file.is_file()
             }
@@ -90,13 +96,25 @@ def _staging(folder: Path) -> str:
 
 
 def _sound_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest if all files are there in their full size."""
+    """Return the manifest if all files are there as they were written."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        is_sound = all((folder / name).stat().st_size == size for name, size in manifest["files"].items())
-    except (OSError, ValueError, KeyError):
+        known: dict[str, list[int]] = manifest["files"]
+        is_sound = all((folder / name).stat().st_size == size for name, (size, _) in known.items()) and all(
+            _checksum(folder / name) == checksum for name, (_, checksum) in known.items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return manifest if is_sound else None
+
+
+def _checksum(file: Path) -> int:
+    """Return the CRC-32 of a file: it is about accidents, and costs less than the reading."""
+    total = 0
+    with open(file, "rb") as opened:
+        while block := opened.read(_BLOCK_BYTES):
+            total = zlib.crc32(block, total)
+    return total
 
 
 def _prune(root: Path, kind: str, keep: int, progress: Progress) -> None:

@@ -1,11 +1,14 @@
 """The files behind a path of the project file: one file, a folder, or a URL that fsspec knows.
 
-Promises: the files of a folder come sorted by name, hidden ones and those of other kinds are left
-out; a name that is not there is an error with its nearest neighbour.
+Promises: the files of a folder come sorted by name, links to folders are followed; hidden ones and those
+of other kinds are left out, the latter not without a word; a link that leads nowhere and a folder that
+cannot be entered are errors; a name that is not there is an error with its nearest neighbour.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -67,13 +70,14 @@ def find_files(path: str, base: Path) -> list[SourceFile]:
             if siblings
             else f"The folder {place.parent} is missing too.",
         )
-    found = sorted(
-        file
-        for file in place.rglob("*")
-        if file.is_file()
-        and kind_of(file)
-        and not any(p.startswith((".", "_")) for p in file.relative_to(place).parts)
-    )
+    found = [file for file in _seen(place) if kind_of(file)]
+    for file in found:
+        if not file.is_file():
+            raise DataError(
+                "A data folder must hold files that are there",
+                got=f"the link {file}, which leads to {os.path.realpath(file)}",
+                fix="Mend or remove the link.",
+            )
     if not found:
         raise DataError(
             "A data folder must hold data files",
@@ -81,6 +85,72 @@ def find_files(path: str, base: Path) -> list[SourceFile]:
             fix=f"Put files there that end with {', '.join(SUFFIXES)}.",
         )
     return [_source_file(file, file.relative_to(place).as_posix()) for file in found]
+
+
+def others_in(path: str, base: Path) -> str | None:
+    """Return a sentence on the files of a data folder that are of no known kind; None if there are none.
+
+    Args:
+        path: as in the project file.
+        base: the folder of the project file.
+    """
+    place = place_of(path, base)
+    if not place.is_dir():
+        return None
+    others = [file.relative_to(place).as_posix() for file in _seen(place) if not kind_of(file)]
+    if not others:
+        return None
+    return f"{path}: {len(others)} files of other kinds are left out ({', '.join(others[:5])})"
+
+
+def refuse_own_folder(path: str, base: Path) -> None:
+    """Raise where the project's own files (cache, runs, store) would be read as data.
+
+    Args:
+        path: as in the project file.
+        base: the folder of the project file.
+
+    Raises:
+        DataError: the path is that folder, or one above it.
+    """
+    place, own = place_of(path, base).resolve(), base.resolve()
+    if place.is_dir() and (place == own or place in own.parents):
+        raise DataError(
+            "Data must lie in a folder of its own",
+            got=f"{path!r}, the folder of the project itself, where textmill keeps its cache and runs"
+            if place == own
+            else f"{path!r}, which holds the folder of the project with its cache and runs",
+            fix="Name the file, or move the data into a folder beside the project file.",
+        )
+
+
+def _seen(place: Path) -> Iterator[Path]:
+    """Yield the files below a folder sorted by path, links to folders included, but no hidden ones.
+
+    Raises:
+        DataError: a folder that cannot be entered.
+    """
+
+    def stop(err: OSError) -> None:
+        raise DataError(
+            "A data folder must be readable",
+            got=f"{err.strerror!r} for {err.filename}",
+            fix="Check its rights.",
+        ) from err
+
+    found: list[Path] = []
+    above: dict[str, frozenset[str]] = {}
+    for folder, folders, files in os.walk(str(place), onerror=stop, followlinks=True):
+        here = above.get(folder, frozenset()) | {os.path.realpath(folder)}
+        # A link to a folder above would go on for ever.
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith((".", "_")) and os.path.realpath(f"{folder}/{name}") not in here
+        ]
+        above.update({f"{folder}/{name}": here for name in folders})
+        found += [Path(folder, name) for name in files if not name.startswith((".", "_"))]
+    yield from sorted(found)
 
 
 def place_of(path: str, base: Path) -> Path:

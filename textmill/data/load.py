@@ -132,4 +132,4 @@ def _cleaned_column(
 
 def _is_cell(file: str) -> bool:
     """Return whether a file has cells, which cannot tell an empty text from none."""
-    return file.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    return file.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab"))

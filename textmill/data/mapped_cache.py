@@ -4,8 +4,8 @@
 `label`), `<side>.rows.npy` (which rows of its source a side has), `report.json` and, last, `manifest.json`.
 
 Promises: the key is made from the contents of the files (names, sizes and SHA-256), the `[data]`
-settings but for the places of the files, and the versions of what cleans; so a changed file is never
-answered with old rows, and a moved one is not read again.
+settings but for those of streams and the places of the files, and the versions of textmill and what
+cleans; so a changed file is never answered with old rows, and a moved one is not read again.
 What is not covered: `hf:` names, whose content is unknown before it is read: they are prepared each time.
 """
 
@@ -22,6 +22,7 @@ from typing import Any
 import ftfy
 import numpy as np
 
+from textmill import __version__
 from textmill.core.files import sha256_file, write_json
 from textmill.data.config import DataConfig
 from textmill.data.find_files import SourceFile
@@ -30,9 +31,14 @@ from textmill.data.mapped import MappedExamples, Shards
 from textmill.data.report import DataReport, report_from_json
 from textmill.data.split import SIDES, Side
 
-FORMAT = 1
-"""Goes up whenever the same input would give other rows or other files."""
+FORMAT = 2
+"""Goes up whenever the same input would give other rows or files; textmill's version is in the key, too."""
 _KEY_CHARS = 16
+_ELSEWHERE = {
+    *("train", "valid", "test"),
+    *("streaming", "shuffle_rows", "prefetch", "labels", "head_rows", "epoch_rows"),
+}
+"""Settings of `[data]` that do not change what is prepared: places of files, and those of streams."""
 _REPORT = "report.json"
 
 
@@ -42,13 +48,13 @@ def data_key(sources: Mapping[Side, list[SourceFile]], config: DataConfig, task:
     with ThreadPoolExecutor(2) as pool:  # hashing lets other threads run
         digests = list(pool.map(lambda item: sha256_file(Path(item[1].path)), files))
     facts = {
-        "format": FORMAT,
+        "format": [FORMAT, __version__],
         "cleaning": [ftfy.__version__, unicodedata.unidata_version],
         "task": task,
         "files": [
             [side, file.name, file.size, digest] for (side, file), digest in zip(files, digests, strict=True)
         ],
-        "settings": config.model_dump(mode="json", exclude={"train", "valid", "test"}),
+        "settings": config.model_dump(mode="json", exclude=_ELSEWHERE),
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:_KEY_CHARS]
 

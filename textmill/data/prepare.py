@@ -26,7 +26,7 @@ from textmill.data.bad_rows import SIDE_FILE, BadRows
 from textmill.data.build_once import build_once
 from textmill.data.config import DataConfig
 from textmill.data.duplicates import repeated, sharing_a_text, shorten, torn
-from textmill.data.find_files import SourceFile, find_files, place_of
+from textmill.data.find_files import SourceFile, find_files, others_in, place_of, refuse_own_folder
 from textmill.data.fingerprint import print_rows, print_splits
 from textmill.data.labels import survey_labels
 from textmill.data.mapped import MappedExamples
@@ -96,16 +96,49 @@ def survey(
         DataError: a missing file or column, a value that is no text, a row that cannot be read.
         StoreError: the cache's disk is full or forbidden.
     """
-    sources = {side: _open_source(path, base, config) for side, path in _paths(config).items()}
+    sources: dict[Side, _Source] = {}
+    for side, path in _paths(config).items():
+        sources[side] = _open_source(path, base, config)
+        others = None if sources[side].files is None else others_in(path, base)
+        if others:
+            progress.say(others)
     if cache is None or any(source.files is None for source in sources.values()):
         return _as_splits(*_split_sources(config, sources, progress, None, task), task)
 
-    def build(folder: Path) -> dict[str, Any]:
-        return keep_sides(folder, *_split_sources(config, sources, progress, folder, task))
-
     files = {side: source.files or [] for side, source in sources.items()}
+    before = _states(files)
+
+    def build(folder: Path) -> dict[str, Any]:
+        facts = keep_sides(folder, *_split_sources(config, sources, progress, folder, task))
+        _refuse_changed(before, _states(files))
+        return facts
+
     folder, manifest = build_once(cache, "data", data_key(files, config, task), build, progress=progress)
     return _as_splits(*open_sides(folder, manifest, config), task)
+
+
+def _states(files: Mapping[Side, Sequence[SourceFile]]) -> dict[str, tuple[int, ...] | None]:
+    """Return what tells that a file was written to; None for a file that is gone."""
+    found: dict[str, tuple[int, ...] | None] = {}
+    for file in (file for each in files.values() for file in each):
+        try:
+            state = Path(file.path).stat()
+        except OSError:
+            found[file.path] = None
+        else:
+            found[file.path] = (state.st_size, state.st_mtime_ns, state.st_ino)
+    return found
+
+
+def _refuse_changed(before: Mapping[str, object], after: Mapping[str, object]) -> None:
+    """Raise where a file changed while it was read: its rows would be kept under the key of others."""
+    for path, state in before.items():
+        if after[path] != state:
+            raise DataError(
+                "A data file must stay as it is while it is read",
+                got=f"{path}, which {'is gone' if after[path] is None else 'was written to'} meanwhile",
+                fix="Wait until it is complete and run again.",
+            )
 
 
 def _split_sources(
@@ -239,6 +272,8 @@ def _open_source(path: str, base: Path, config: DataConfig) -> _Source:
         return (chunk.rows for chunk in found)
 
     is_plain = not path.startswith(HUB) and not (place_of(path, base) / "dataset_info.json").exists()
+    if is_plain:
+        refuse_own_folder(path, base)
     return _Source(path, find_files(path, base) if is_plain else None, pieces)
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import tokenizers
 
+from textmill import __version__
 from textmill.core.progress import SILENT, Progress, Task
 from textmill.core.types import Example
 from textmill.data.build_once import build_once
@@ -121,7 +122,7 @@ def store_tokens(
 
 def _key(examples: MappedExamples, tokenizer: Tokenizer) -> str:
     facts = [
-        FORMAT,
+        [FORMAT, __version__],
         tokenizers.__version__,
         examples.print.order,
         hashlib.sha256(tokenizer.json_bytes).hexdigest(),

@@ -17,6 +17,7 @@ from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Example, Task
 from textmill.data.bad_rows import BadRows
 from textmill.data.config import DataConfig
+from textmill.data.find_files import others_in
 from textmill.data.labels import LabelNames, tidy_label
 from textmill.data.prepare import Splits
 from textmill.data.read_chunks import read_chunks
@@ -24,7 +25,7 @@ from textmill.data.report import DataReport, Left, SourceReport
 from textmill.data.rows import Rows
 from textmill.data.split import SIDES, Side
 from textmill.data.stream.heads import Heads
-from textmill.data.stream.source import Count, Source, open_source
+from textmill.data.stream.source import Count, FileSource, Source, open_source
 from textmill.data.stream.usable import Usable
 from textmill.data.text_hash import hash_texts
 
@@ -77,6 +78,9 @@ def open_stream(
     bad = BadRows(config.on_bad_row, side_file)
     if source is None:
         source = open_source(config.train, base, separator=config.separator, encoding=config.encoding)
+        others = others_in(config.train, base) if isinstance(source, FileSource) else None
+        if others:
+            progress.say(others)
     known = None if config.labels is None else tuple(sorted(set(map(tidy_label, config.labels))))
     given, held_out = _given_sides(config, base, Usable(config, task, known), bad)
     usable = Usable(config, task, known, frozenset(held_out))

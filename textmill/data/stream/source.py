@@ -22,7 +22,14 @@ import pyarrow.parquet as pq
 from textmill.core.errors import DataError
 from textmill.data.bad_rows import BadRows
 from textmill.data.duplicates import shorten
-from textmill.data.find_files import SourceFile, as_source_file, find_files, kind_of, place_of
+from textmill.data.find_files import (
+    SourceFile,
+    as_source_file,
+    find_files,
+    kind_of,
+    place_of,
+    refuse_own_folder,
+)
 from textmill.data.read_file import read_file
 from textmill.data.read_table import num_rows
 from textmill.data.rows import Chunk, Position, Rows
@@ -229,6 +236,8 @@ def open_source(
         from textmill.data.stream.hub import open_hub
 
         return open_hub(path.removeprefix("hf:"), base)
+    if place is not None:
+        refuse_own_folder(path, base)
     files = _remote_files(path) if place is None else find_files(path, base)
     parts = tuple(part for file in files for part in _parts(file, encoding))
     return FileSource(parts, tuple(files), separator, encoding)
