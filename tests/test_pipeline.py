@@ -8,6 +8,7 @@ from textmill.answers import predict_texts
 from textmill.core.errors import DataError, GateRefused, ProjectError, StoreError
 from textmill.pipeline import check, promote_run, publish_run, run, train_run
 from textmill.project import load_project
+from textmill.run_folder import newest_unfinished
 from textmill.store.registry import Store
 
 
@@ -84,6 +85,32 @@ def test_an_unfinished_run_is_not_published_but_resumed(tmp_path, toy_run):
     assert again.folder == trained.folder
     assert again.evaluation.metrics == trained.evaluation.metrics
     assert done.run.evaluation.metrics == trained.evaluation.metrics, "same project, same numbers"
+
+
+def test_more_epochs_let_a_finished_run_go_on(tmp_path):
+    path = write_toy_project(tmp_path)
+    first = train_run(load_project(path, ["train.epochs=1"]))
+    again = train_run(load_project(path, ["train.epochs=2"]), resume=True)
+    assert again.folder == first.folder
+    assert again.training.new_steps == again.training.steps - first.training.steps > 0
+    told = json.loads((again.folder / "report.json").read_text())
+    assert told["project"]["train"]["epochs"] == 2
+    with pytest.raises(ProjectError, match=r"raise train\.epochs"):
+        train_run(load_project(path, ["train.epochs=2"]), resume=True)
+
+
+def test_a_report_goes_when_its_run_goes_on(tmp_path):
+    path = write_toy_project(tmp_path)
+    first = train_run(load_project(path, ["train.epochs=1"]))
+    with pytest.raises(ProjectError, match=r"train\.lr must not change"):
+        train_run(load_project(path, ["train.epochs=2", "train.lr=0.5"]), resume=True)
+    assert (first.folder / "report.json").exists(), "a resume that was refused changes nothing"
+    project = load_project(path, ["train.epochs=2"])
+    assert newest_unfinished(project) == first.folder
+    (first.folder / "report.json").unlink()
+    (first.folder / "training.json").unlink()
+    again = train_run(project, resume=True)
+    assert (again.folder, again.training.epochs) == (first.folder, 2)
 
 
 def test_resuming_without_an_unfinished_run_is_refused(toy_run):

@@ -41,13 +41,13 @@ from textmill.model.classifier import Classifier
 from textmill.model.files import load
 from textmill.model.predictor import TorchPredictor
 from textmill.project import Project, load_project
-from textmill.run_folder import PROJECT, REPORT, claimed, new_run, newest_unfinished
+from textmill.run_folder import PROJECT, REPORT, claimed, has_epochs_left, new_run, newest_unfinished
 from textmill.runtime.assemble import prepare_bundle
 from textmill.serve.gate import GateReport, promote
 from textmill.store.registry import Store
 from textmill.train.attempt import load_attempts, told
 from textmill.train.best import FOLDER as MODEL
-from textmill.train.hooks import EVENTS
+from textmill.train.hooks import EVENTS, Outdated
 from textmill.train.preflight.static import find_before_steps
 from textmill.train.rescue import train_with_rescue
 from textmill.train.result import TrainResult, load_result
@@ -217,7 +217,10 @@ def _train_or_load(
     """Train, unless a run that was cut off before its report has nothing left to train."""
     config = project.config
     done = load_result(folder) if resume else None
-    if done is not None and (done.stopped_early or done.epochs >= config.train.epochs):
+    outdated = Outdated(folder / REPORT)  # of a finished run that gets more epochs
+    # Without attempts a run was cut off before they were told: the rescue goes on from there.
+    is_told = done is not None and (stream is not None or bool(done.attempts))
+    if done is not None and is_told and not has_epochs_left(folder, project):
         return *load(folder / MODEL), done
     classifier, tokenizer, notes = build(
         config.model, splits.labels, config.encode, config.train.seed, config.task
@@ -227,16 +230,21 @@ def _train_or_load(
     for finding in find_before_steps(classifier, tokenizer, notes, config.train):
         progress.say(f"{finding.level}: {finding.message}. {finding.fix}")
     if stream is not None:
-        return classifier, tokenizer, train_stream(
+        return (
             classifier,
             tokenizer,
-            stream,
-            config.train,
-            config.order,
-            folder,
-            guard=config.guard,
-            resume=resume,
-            progress=progress,
+            train_stream(
+                classifier,
+                tokenizer,
+                stream,
+                config.train,
+                config.order,
+                folder,
+                guard=config.guard,
+                resume=resume,
+                progress=progress,
+                hooks=[outdated],
+            ),
         )
     training = train_with_rescue(
         classifier,
@@ -249,6 +257,7 @@ def _train_or_load(
         rescue=config.rescue,
         resume=resume,
         progress=progress,
+        hooks=[outdated],
     )
     return classifier, tokenizer, training
 

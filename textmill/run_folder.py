@@ -1,7 +1,8 @@
 """Which folder a run writes into, and that only one process does.
 
 Promises: a new run has a folder of its own; to go on means the newest run that has steps but no
-report; a run on which another process works is refused, and a process that died holds nothing.
+report, or fewer epochs than are asked for now; a run on which another process works is refused, and a
+process that died holds nothing.
 What is not covered: what stands in the folder (`train/`, `evaluate/`); network file systems
 without locks.
 """
@@ -15,11 +16,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from textmill.core.errors import ProjectError
+from textmill.core.errors import ProjectError, TextmillError
 from textmill.core.files import disk_faults, write_atomic
 from textmill.evaluate.report import REPORT_JSON
-from textmill.project import Project
+from textmill.project import Project, load_project
 from textmill.train.hooks import EVENTS
+from textmill.train.result import load_result
 
 PROJECT = "project.toml"
 REPORT = REPORT_JSON
@@ -51,13 +53,19 @@ def new_run(project: Project) -> Path:
 
 
 def newest_unfinished(project: Project) -> Path:
-    """Return the newest run without a report; one that never made a step only if no other is there.
+    """Return the newest run that has something left to do.
+
+    That is a run without a report, or one that ended with fewer epochs than the project asks for now; one
+    that never made a step only if no other is there.
 
     Raises:
         ProjectError: there is none.
     """
     runs = sorted(project.runs.iterdir(), reverse=True) if project.runs.is_dir() else []
-    unfinished = [folder for folder in runs if (folder / PROJECT).exists() and not (folder / REPORT).exists()]
+    runs = [folder for folder in runs if (folder / PROJECT).exists()]
+    unfinished = [
+        folder for folder in runs if not (folder / REPORT).exists() or has_epochs_left(folder, project)
+    ]
     # A start that failed, for a misspelt setting say, must not hide the run that was cut off before it.
     begun = [folder for folder in unfinished if (folder / EVENTS).exists()]
     for folder in [*begun, *unfinished]:
@@ -65,8 +73,23 @@ def newest_unfinished(project: Project) -> Path:
     raise ProjectError(
         "Resuming needs an unfinished run",
         got=f"none among the {len(runs)} in {project.runs}",
-        fix="Start a new one without --resume.",
+        fix="Start a new one without --resume, or raise train.epochs to go on with the newest.",
     )
+
+
+def has_epochs_left(folder: Path, project: Project) -> bool:
+    """Return whether a run that has ended may go on, because more epochs or patience are asked for now."""
+    try:
+        result = load_result(folder)
+        before = load_project(folder / PROJECT).config.train
+    except (TextmillError, ValueError, TypeError):  # of another version of textmill, say
+        return False
+    if result is None:
+        return True  # it went on, and was cut off before its new report
+    now = project.config.train
+    if result.stopped_early:
+        return before.patience is not None and (now.patience is None or now.patience > before.patience)
+    return result.epochs < now.epochs
 
 
 @contextlib.contextmanager

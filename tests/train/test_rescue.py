@@ -29,10 +29,14 @@ def rescue(
     resume=False,
     hooks=(),
     progress=None,
+    classifier=None,
+    poisoned_by=None,
     **changes,
 ):
     splits = splits or toy_splits(640, 64)
-    classifier, tokenizer = toy_classifier(splits.labels)
+    fresh, tokenizer = toy_classifier(splits.labels)
+    classifier = classifier or fresh
+    hooks = [*hooks, poisoned_by(classifier)] if poisoned_by else hooks
     return train_with_rescue(
         classifier,
         tokenizer,
@@ -81,7 +85,8 @@ def test_a_stuck_run_gets_away_and_every_attempt_is_kept(saved):
     assert (kept.best_metric, len(kept.attempts)) == (result.best_metric, 2)
     assert first.steps == len([e for e in read_events(run_dir / "events.jsonl") if e["event"] == "step"])
     assert min(first.rows, first.tokens, first.seconds) > 0
-    assert [message.split(" ")[:2] for message in said.messages][:2] == [["Attempt", "1"], ["Attempt", "2"]]
+    told = [message.split(" ")[:2] for message in said.messages]
+    assert told[:3] == [["Attempt", "1"], ["Measuring", "which"], ["Attempt", "2"]]
     assert "has helped" in said.messages[-1]
 
 
@@ -163,11 +168,11 @@ def test_strong_smoothing_is_no_collapse(tmp_path):
 def test_weights_of_rare_classes_under_smoothing_do_not_make_the_rare_class_the_answer(tmp_path):
     examples = [e for row, e in enumerate(toy_examples(2000)) if row % 2 == 0 or row % 50 == 1]
     splits = make_splits(examples[:800], examples[800:])
-    changes = {"lr": 3e-3, "warmup_share": 0.1, "label_smoothing": 0.1, "class_weights": "balanced"}
-    rescue(tmp_path, splits=splits, **changes)
+    changes = {"lr": 1.5e-3, "warmup_share": 0.1, "epochs": 4}
+    rescue(tmp_path, splits=splits, label_smoothing=0.1, class_weights="balanced", **changes)
     (only,) = load_attempts(tmp_path)
     assert only.status == "healthy"
-    assert only.best["accuracy"] > 0.9
+    assert only.best["f1_macro"] > 0.7, "one answer for all is at 0.49"
 
 
 def test_the_bar_of_a_healthy_state_is_the_best_constant_answer():

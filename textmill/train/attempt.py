@@ -88,14 +88,28 @@ def load_attempts(run_dir: Path) -> list[Attempt]:
     ]
 
 
-def save_attempts(run_dir: Path, attempts: Sequence[Attempt]) -> None:
+def load_identity(run_dir: Path) -> dict[str, Any] | None:
+    """Return what must not change while attempts follow each other (`identity.py`); None: not kept."""
+    path = run_dir / FILE
+    if not path.exists():
+        return None
+    found: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")).get("identity")
+    return found
+
+
+def save_attempts(run_dir: Path, attempts: Sequence[Attempt], identity: dict[str, Any] | None) -> None:
     """Replace `attempts.json`.
+
+    Args:
+        run_dir: of the run.
+        attempts: all of them.
+        identity: data and settings of the run, which an attempt that begins after a kill must find again.
 
     Raises:
         StoreError: the disk is full or forbidden; the earlier file is still there.
     """
-    run_dir.mkdir(parents=True, exist_ok=True)
-    write_json(run_dir / FILE, {"format": 1, "attempts": [attempt.as_json() for attempt in attempts]})
+    tried = [attempt.as_json() for attempt in attempts]
+    write_json(run_dir / FILE, {"format": 1, "attempts": tried, "identity": identity})
 
 
 def told(attempt: Attempt) -> dict[str, Any]:
@@ -135,6 +149,8 @@ def figures_of(folder: Path) -> dict[str, Any]:
 def is_better(one: Attempt, other: Attempt, metric: Metric) -> bool:
     """Return whether the best state of `one` is better than that of `other`; both have one."""
     name = "valid_loss" if metric == "loss" else metric
+    if one.best[name] == other.best[name]:
+        return one.best["valid_loss"] < other.best["valid_loss"]
     return one.best[name] < other.best[name] if metric == "loss" else one.best[name] > other.best[name]
 
 

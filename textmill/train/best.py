@@ -1,6 +1,7 @@
 """Which state is the best so far, and whether it still pays to go on.
 
-Promises: a later state replaces the best only when it is better, a tie keeps the earlier one; the
+Promises: a later state replaces the best only when it is better; of equal ones that of the lower validation
+loss is kept, which counts as no gain for the patience, and else the earlier one; the
 folder of the best state is replaced as a whole, and a kill between its two renames is repaired.
 """
 
@@ -29,13 +30,20 @@ class Best:
     epoch: int = 0
     value: float | None = None
     num_without_gain: int = 0
-    """Evaluations since then."""
+    """Evaluations since the value was first reached."""
+    loss: float | None = None
+    """Validation loss of that evaluation, which decides between equal values; None: not known."""
 
-    def after(self, step: int, epoch: int, value: float | None, metric: Metric) -> Best:
+    def after(
+        self, step: int, epoch: int, value: float | None, metric: Metric, loss: float | None = None
+    ) -> Best:
         """Return the best once one more state is known; `value` is None where no row can judge it."""
         if value is None or self.value is None or _is_better(value, self.value, metric):
-            return Best(step, epoch, value)
-        return replace(self, num_without_gain=self.num_without_gain + 1)
+            return Best(step, epoch, value, loss=loss)
+        num = self.num_without_gain + 1
+        if value == self.value and loss is not None and self.loss is not None and loss < self.loss:
+            return Best(step, epoch, value, num, loss)
+        return replace(self, num_without_gain=num)
 
 
 def _is_better(value: float, best: float, metric: Metric) -> bool:

@@ -113,7 +113,7 @@ class RowFeed:
         return self._plan.max_tokens
 
     def num_steps(self, epochs: int) -> int:
-        """Return the steps of the first `epochs` epochs together, by the difficulties as they are known now."""
+        """Return the steps of the first `epochs` epochs together, by the difficulties known now."""
         return sum(len(plan_steps(self._plan, epoch, self._accumulate)) for epoch in range(epochs))
 
     def steps(self, epoch: int, position: int) -> Iterator[Sequence[Batch]]:

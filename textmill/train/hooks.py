@@ -113,9 +113,10 @@ class EventLog:
         self._append({"event": kind, **dataclasses.asdict(event)})
 
     def _append(self, event: dict[str, Any]) -> None:
-        line = json.dumps(event, allow_nan=False) + "\n"
+        left = (json.dumps(event, allow_nan=False) + "\n").encode()
         with disk_faults(self._path):
-            os.write(self._handle, line.encode())
+            while left:  # a write is short when the disk is nearly full; the next one then says so
+                left = left[os.write(self._handle, left) :]
 
 
 class ProgressHook:
@@ -158,6 +159,24 @@ class TensorBoardHook:
     def close(self) -> None:
         """Write out what is buffered."""
         self._writer.close()
+
+
+class Outdated:
+    """Removes files that speak of the state before, with the first new step."""
+
+    def __init__(self, *paths: Path) -> None:
+        self._paths = paths
+
+    def on_step(self, event: StepDone) -> None:
+        """Remove them, if they are there yet."""
+        for path in self._paths:
+            path.unlink(missing_ok=True)
+
+    def on_evaluation(self, event: Evaluated) -> None:
+        """Nothing is left to do."""
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def read_events(path: Path) -> list[dict[str, object]]:

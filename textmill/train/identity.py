@@ -52,17 +52,30 @@ def identify(
         encode: how rows are cut; the lengths alone would not tell a head from a tail.
     """
     return {
+        **identify_asked(splits, config, order, model, encode),
+        "lengths": hashlib.sha256(np.ascontiguousarray(lengths).tobytes()).hexdigest(),
+        "max_tokens": max_tokens,
+    }
+
+
+def identify_asked(
+    splits: Splits,
+    config: TrainConfig,
+    order: OrderConfig,
+    model: ModelConfig,
+    encode: TokenizerSettings,
+) -> dict[str, Any]:
+    """Return the part of `identify` that is known before a row is encoded."""
+    return {
         "data": {
             "fingerprint": splits.fingerprint,
             "labels": list(splits.labels),
             "sides": {side: asdict(found) for side, found in _sides(splits).items()},
         },
-        "lengths": hashlib.sha256(np.ascontiguousarray(lengths).tobytes()).hexdigest(),
         "train": config.model_dump(mode="json", exclude=_MAY_CHANGE),
         "order": order.model_dump(mode="json"),
         "model": model.model_dump(mode="json", exclude={"backbone"}),
         "encode": encode.model_dump(mode="json", include=_CUT),
-        "max_tokens": max_tokens,
     }
 
 
@@ -98,7 +111,7 @@ def check_same_settings(before: dict[str, Any], now: dict[str, Any]) -> None:
                     got=f"{new!r} instead of {old!r}",
                     fix=f"Set {table}.{key} back, or start a new run without --resume.",
                 )
-    if before["lengths"] != now["lengths"]:
+    if before.get("lengths") != now.get("lengths"):
         raise ProjectError(
             "Tokenizer and encode.max_length must not change while a run goes on",
             got="training rows of other token counts",

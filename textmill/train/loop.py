@@ -369,12 +369,18 @@ def _evaluate(parts: Parts, counters: Counters, done: StepDone, watchers: Sequen
         return True
     found = validate(parts.classifier, parts.valid, parts.hardware, parts.feed.max_tokens, config.row_limit)
     if not math.isfinite(found.loss):
+        sentence = f"After step {done.step} the validation loss is no finite number: the weights fly apart."
+        told = Verdict("not-a-number", done.step, {"lr": done.lr}, sentence, True)
+        for watcher in watchers:
+            if isinstance(watcher, EventLog) and parts.guard is not None:
+                watcher.on_verdict(told)  # so that a cure may be tried, as for any other step
         raise TrainingGaveUp(
             "The validation loss must be a finite number",
             got=f"{found.loss} after step {done.step} with learning rate {done.lr:.3g}",
             fix="Lower train.lr to a third and start again.",
         )
-    counters.best = counters.best.after(done.step, done.epoch, found.value(config.metric), config.metric)
+    value = found.value(config.metric)
+    counters.best = counters.best.after(done.step, done.epoch, value, config.metric, found.loss)
     is_best = counters.best.step == done.step
     parts.classifier.decision = found.decision
     if is_best:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from textmill.core.errors import TrainingGaveUp
+from textmill.core.files import write_atomic
 from textmill.core.progress import SILENT, Progress
 from textmill.data.prepare import Splits
 from textmill.encode.tokenizer import Tokenizer
@@ -29,7 +30,14 @@ from textmill.model.fresh import encoder_layers, renew_head, renew_layers
 from textmill.order.config import OrderConfig
 from textmill.order.difficulty_file import FILE as DIFFICULTY
 from textmill.train import checkpoint
-from textmill.train.attempt import Attempt, figures_of, is_better, load_attempts, save_attempts
+from textmill.train.attempt import (
+    Attempt,
+    figures_of,
+    is_better,
+    load_attempts,
+    load_identity,
+    save_attempts,
+)
 from textmill.train.best import FOLDER as MODEL
 from textmill.train.best import adopt_best
 from textmill.train.config import TrainConfig
@@ -38,11 +46,13 @@ from textmill.train.cures.cure import Settings, Situation, Start
 from textmill.train.cures.ladder import choose, high_lr
 from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.verdict import Verdict
-from textmill.train.hooks import EVENTS, Evaluated, Hook, StepDone, read_events
+from textmill.train.hooks import EVENTS, Evaluated, Hook, Outdated, StepDone, read_events
+from textmill.train.identity import check_same_data, check_same_settings, identify_asked
 from textmill.train.loop import train
 from textmill.train.lr_probe import LrProbe, probe_lr
 from textmill.train.result import FILE as RESULT
-from textmill.train.result import TrainResult
+from textmill.train.result import TrainResult, load_result
+from textmill.train.resume import is_complete
 
 _GAIN = 0.02
 """A state is healthy when its macro-F1 is this much above that of the best constant answer."""
@@ -63,6 +73,8 @@ class _Run:
     hooks: Sequence[Hook]
     weights: dict[str, torch.Tensor]
     """Those that the run began with, on the CPU."""
+    identity: dict[str, Any]
+    """What must not change when the run goes on."""
 
 
 def train_with_rescue(
@@ -104,8 +116,15 @@ def train_with_rescue(
     weights = {name: tensor.detach().cpu().clone() for name, tensor in classifier.state_dict().items()}
     settings = Settings(config, order)
     held = [_Held(hook) for hook in hooks]
-    run = _Run(classifier, tokenizer, splits, settings, run_dir, guard, rescue, progress, held, weights)
+    identity = identify_asked(splits, config, order, classifier.config, tokenizer.settings)
+    run = _Run(
+        classifier, tokenizer, splits, settings, run_dir, guard, rescue, progress, held, weights, identity
+    )
     attempts = load_attempts(run_dir) if resume else []
+    known = load_identity(run_dir)
+    if attempts and known is not None:  # an attempt that begins anew has no checkpoint to tell
+        check_same_data(known, splits)
+        check_same_settings(known, identity)
     try:
         return _climb(run, attempts, resume)
     finally:
@@ -120,7 +139,7 @@ def _climb(run: _Run, attempts: list[Attempt], resume: bool) -> TrainResult:
         if current.status != "alarm":
             ended, result = _try(run, current, resume)
             attempts = [*attempts[: current.number - 1], ended]
-            save_attempts(run.run_dir, attempts)
+            save_attempts(run.run_dir, attempts, run.identity)
             if result is not None:
                 return _finish(run, attempts, result)
             current = ended
@@ -129,23 +148,25 @@ def _climb(run: _Run, attempts: list[Attempt], resume: bool) -> TrainResult:
             raise _give_up(run, attempts)
         current, resume = treated, False
         attempts = [*attempts, current]
-        save_attempts(run.run_dir, attempts)
+        save_attempts(run.run_dir, attempts, run.identity)
 
 
 def _try(run: _Run, attempt: Attempt, resume: bool) -> tuple[Attempt, TrainResult | None]:
     """Make one attempt; return it as it ended, and its result if it ended well."""
     folder = attempt.folder(run.run_dir)
     settings = _settings_of(run, attempt)
+    hooks = run.hooks
     if attempt.number > 1:
         _place_weights(run, attempt)
-        folder.mkdir(parents=True, exist_ok=True)
         resume = (folder / EVENTS).exists()  # a kill may have come before its first step
         known = run.run_dir / DIFFICULTY
         if known.exists() and not (folder / DIFFICULTY).exists():
-            shutil.copy(known, folder / DIFFICULTY)
+            write_atomic(folder / DIFFICULTY, known.read_bytes())
+        hooks = [*hooks, Outdated(run.run_dir / RESULT)]
 
+    done = _ended_before(run, settings, folder) if resume else None
     try:
-        result = train(
+        result = done or train(
             run.classifier,
             run.tokenizer,
             run.splits,
@@ -155,7 +176,7 @@ def _try(run: _Run, attempt: Attempt, resume: bool) -> tuple[Attempt, TrainResul
             guard=run.guard,
             resume=resume,
             progress=run.progress,
-            hooks=run.hooks,
+            hooks=hooks,
         )
     except TrainingGaveUp as err:
         verdict = _last_verdict(folder)
@@ -173,6 +194,18 @@ def _try(run: _Run, attempt: Attempt, resume: bool) -> tuple[Attempt, TrainResul
         return replace(attempt, status="alarm", ended=sentence, verdict=verdict, **figures), None
     how = "stopped early, without further gain" if result.stopped_early else "all epochs are done"
     return replace(attempt, status="healthy", ended=how, verdict=verdict, **figures), result
+
+
+def _ended_before(run: _Run, settings: Settings, folder: Path) -> TrainResult | None:
+    """Return the result of an attempt that ended well just before the run was cut off; None: it did not.
+
+    A run that was told whole is not meant: it has nothing left to do, which `train` says.
+    """
+    told, result = load_result(run.run_dir), load_result(folder)
+    if result is None or (told is not None and told.attempts):
+        return None
+    found = checkpoint.newest_checkpoint(folder)
+    return result if found is not None and is_complete(found.counters, settings.train) else None
 
 
 def _has_learned_nothing(run: _Run, settings: Settings, verdict: Verdict, figures: Mapping[str, Any]) -> bool:
@@ -256,12 +289,29 @@ def _place_weights(run: _Run, attempt: Attempt) -> None:
 
 
 def _finish(run: _Run, attempts: Sequence[Attempt], result: TrainResult) -> TrainResult:
-    """Bring the last attempt's best state and result into the run folder."""
+    """Bring the best state of all attempts and the last one's result into the run folder."""
     last = attempts[-1]
+    kept = last
     if last.number > 1:
-        adopt_best(run.run_dir, last.folder(run.run_dir) / MODEL)
+        healthy = _healthiest(run, attempts)
+        if healthy is not None and (not last.best or is_better(healthy, last, run.settings.train.metric)):
+            kept = healthy
         value = "" if result.best_metric is None else f"; {result.metric} {result.best_metric:.3f}"
-        run.progress.say(f"Attempt {last.number} ({last.cure}) has helped: {last.ended}{value}.")
+        how = "has helped" if kept is last else "has ended, worse than before"
+        if last.best and healthy is None:
+            how = "has ended, no better than one answer for all"
+        run.progress.say(f"Attempt {last.number} ({last.cure}) {how}: {last.ended}{value}.")
+    if kept is not last:
+        figures = ", ".join(f"{name} {value:.3f}" for name, value in kept.best.items())
+        run.progress.say(f"The best state is that of attempt {kept.number}: {figures}.")
+        name = "valid_loss" if result.metric == "loss" else result.metric
+        result = replace(result, best_step=kept.best_step or 0, best_metric=kept.best[name])
+    if kept.number > 1:
+        adopt_best(run.run_dir, kept.folder(run.run_dir) / MODEL)
+    best, _ = files.load(run.run_dir / MODEL)
+    run.classifier.load_state_dict(best.state_dict())
+    run.classifier.decision = best.decision
+    run.classifier.eval()
     told = replace(
         result,
         run_dir=run.run_dir,

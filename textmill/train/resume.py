@@ -46,7 +46,7 @@ def begin_or_resume(
         )
     found = newest_checkpoint(run_dir)
     if found is None:
-        num_lost = cut_events(run_dir / EVENTS, 0)
+        num_lost = cut_events(run_dir / EVENTS, -1)  # also what was said before the first step
         repair_best(run_dir)
         progress.say(f"No checkpoint in {run_dir}: the run starts again ({num_lost} logged events dropped).")
         return None

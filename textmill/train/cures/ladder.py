@@ -46,6 +46,8 @@ def choose(situation: Situation, ladder: Sequence[Rung]) -> tuple[Rung, Treatmen
     """
     if situation.verdict.kind == "data-or-wiring":
         return None
+    if situation.verdict.kind == "not-a-number" and situation.verdict.step == 0:
+        return None  # before the first step: weights that are no numbers stay so whatever is tried
     preferred = [rung for rung in _preferred(situation) if rung in ladder]
     for rung in [*preferred, *(rung for rung in ladder if rung not in preferred)]:
         if rung in situation.tried and rung not in _REPEATABLE:
