@@ -6,9 +6,11 @@ import resource
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.data.conftest import Listener
@@ -65,15 +67,25 @@ def test_a_builder_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_a_full_disk_leaves_nothing_and_says_so(tmp_path: Path) -> None:
+def write_bytes(file: Path) -> None:
+    file.write_bytes(b"0" * 100_000)
+
+
+def write_array(file: Path) -> None:
+    with file.open("wb") as opened:
+        np.zeros(100_000).tofile(opened)
+
+
+@pytest.mark.parametrize("write", [write_bytes, write_array])
+def test_a_full_disk_leaves_nothing_and_says_so(tmp_path: Path, write: Callable[[Path], None]) -> None:
     def fill(folder: Path) -> dict[str, Any]:
-        (folder / "large").write_bytes(b"0" * 100_000)
+        write(folder / "large")
         return {}
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
     try:
-        with pytest.raises(StoreError, match="size limit"):
+        with pytest.raises(StoreError, match="size limit|room on the disk"):
             build_once(tmp_path, "data", "k", fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

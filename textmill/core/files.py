@@ -49,8 +49,11 @@ def disk_faults(path: Path) -> Iterator[None]:
 
 
 def _os_error_number(err: Exception) -> int:
-    if isinstance(err, OSError):
-        return err.errno or 0
+    if isinstance(err, OSError) and err.errno:
+        return err.errno
+    # NumPy tells a short write in words only; a disk that took a part has no room for the rest.
+    if isinstance(err, OSError) and re.search(r"\d+ requested and \d+ written", str(err)):
+        return errno.ENOSPC
     # Libraries in Rust (safetensors) raise errors of their own that end with "(os error 28)".
     found = re.search(r"\(os error (\d+)\)", str(err))
     return int(found[1]) if found else 0

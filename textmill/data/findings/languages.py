@@ -8,15 +8,18 @@ often wrong. Chinese languages count as zh. Mixed text within a row counts under
 
 from __future__ import annotations
 
+import tempfile
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from textmill.core.files import disk_faults
 from textmill.core.progress import SILENT, Progress
 from textmill.core.types import Example
 from textmill.data.findings.finding import Finding, ids_of, named, plain
@@ -142,4 +145,5 @@ def _identifier() -> Any:
     """Load the model (half a second), once a process and never the library's own global one."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    with disk_faults(Path(tempfile.gettempdir())):  # the library unpacks the model there
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
