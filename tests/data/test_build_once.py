@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_nothing_and_says_so(tmp_path: Path, write: Callable[
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
     try:
-        with pytest.raises(StoreError, match="size limit|room on the disk"):
+        with pytest.raises(StoreError, match=r"size limit|room on the disk"):
             build_once(tmp_path, "data", "k", fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
