@@ -267,7 +267,7 @@ def test_kills_at_random_moments_change_nothing(tmp_path):
     rng = numpy_generator(0, "kills")
     run_dir, log = tmp_path / "killed", tmp_path / "killed" / "events.jsonl"
     kills = 0
-    for _ in range(5):
+    for _ in range(3):
         known = log.stat().st_size if log.exists() else 0
         child = _run_child(run_dir)
         while child.poll() is None and (not log.exists() or log.stat().st_size <= known):
