@@ -20,7 +20,7 @@ from textmill.core.progress import SILENT, Progress
 from textmill.core.seeds import numpy_generator
 from textmill.core.types import Example
 from textmill.data.findings.classes import find_empty_sides, find_in_classes, find_unlabelled
-from textmill.data.findings.finding import Finding, Table, findings_table, ids_of
+from textmill.data.findings.finding import Finding, Table, findings_table, ids_of, rows_of
 from textmill.data.findings.languages import Languages, find_in_languages, find_languages
 from textmill.data.findings.lengths import CountTokens, Lengths, count_lengths, find_in_lengths, sum_up
 from textmill.data.findings.near import NearDuplicates, compare_rows, find_near, near_table
@@ -274,7 +274,7 @@ def _languages_table(languages: Languages) -> Table:
         for name, share in list(languages.languages.items())[:8]
     ]
     rows += [
-        (f"{name} script", f"{script.share:.1%}", f"{script.rows} rows")
+        (f"{name} script", f"{script.share:.1%}", rows_of(script.rows))
         for name, script in list(languages.scripts.items())[:5]
     ]
     return Table(f"Languages ({languages.rows:,} rows looked at)", ("", "share", ""), rows)

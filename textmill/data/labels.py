@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from textmill.core.progress import Progress
+
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u200e\u200f\u2060\ufeff]")
 
 
@@ -25,6 +27,12 @@ class LabelNames:
     spelling or the spelling was not clean."""
     look_alikes: list[dict[str, int]] = field(default_factory=list)
     """Groups of spellings that look alike, with counts: those merged and those that differ by case."""
+
+    def say_merged(self, progress: Progress) -> None:
+        """Tell which spellings became one class."""
+        for name, found in self.merged.items():
+            if len(found) > 1:
+                progress.say(f"labels that differ only by blanks are one class {name!r}: {found!r}")
 
 
 def tidy_label(label: str) -> str:

@@ -171,9 +171,7 @@ def _split_sources(
     rows.update({side: found for side, found in usable.items() if side != "train"})
     leakage = _stop_leaks(scans, rows, progress)
     sides = _as_sides(scans, rows, codes)
-    for name, found in names.merged.items():
-        if len(found) > 1:
-            progress.say(f"labels that differ only by blanks are one class {name!r}: {found!r}")
+    names.say_merged(progress)
     prints = {side: examples.print for side, examples in sides.items()}
     return sides, DataReport(reports, names, _count(sides), leakage, prints)
 

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.conftest import Listener
 from tests.toy import toy_examples
 from tests.train.streams import all_ids, as_line, toy_feed, toy_stream, write_stream
 from textmill.core.errors import DataError
 from textmill.core.types import Example
+from textmill.data.config import DataConfig
+from textmill.data.stream.open import open_stream
 
 
 def add(folder: Path, line: str) -> None:
@@ -55,3 +58,13 @@ def test_a_stream_of_one_class_is_refused(tmp_path: Path) -> None:
     write_stream(tmp_path, classes=1)
     with pytest.raises(DataError, match=r"at least two classes.*data\.labels"):
         toy_stream(tmp_path)
+
+
+def test_labels_that_differ_by_blanks_are_said(tmp_path: Path, listener: Listener) -> None:
+    lines = [as_line(row) for row in toy_examples(400)]
+    lines[::4] = [line.replace('"class0"', '"class0 "') for line in lines[::4]]
+    (tmp_path / "t.jsonl").write_text("".join(lines))
+    stream = open_stream(DataConfig(train="t.jsonl", streaming=True), tmp_path, seed=0, progress=listener)
+    assert stream.splits.labels == ("class0", "class1")
+    assert stream.splits.report.labels.look_alikes == [{"class0": 100, "class0 ": 100}]
+    assert any("one class 'class0'" in line for line in listener.said)

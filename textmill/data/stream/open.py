@@ -18,7 +18,7 @@ from textmill.core.types import Example, Task
 from textmill.data.bad_rows import BadRows
 from textmill.data.config import DataConfig
 from textmill.data.find_files import others_in
-from textmill.data.labels import LabelNames, tidy_label
+from textmill.data.labels import LabelNames, survey_labels, tidy_label
 from textmill.data.prepare import Splits
 from textmill.data.read_chunks import read_chunks
 from textmill.data.report import DataReport, Left, SourceReport
@@ -85,10 +85,13 @@ def open_stream(
     given, held_out = _given_sides(config, base, Usable(config, task, known), bad)
     usable = Usable(config, task, known, frozenset(held_out))
     counts: Counter[str] = Counter(bad_elsewhere=bad.count)
-    sides = _gather(source, usable, seed, bad, counts)
+    spellings: Counter[str] = Counter()
+    sides = _gather(source, usable, seed, bad, counts, spellings)
     bad.flush()
     sides.update(given)
     labels = _classes(known, task, sides, progress)
+    names = survey_labels(spellings)
+    names.say_merged(progress)
     _refuse_empty(sides, counts)
     count = source.count()
     num_seen = max(1, counts["rows"])
@@ -104,7 +107,7 @@ def open_stream(
         progress.say(f"The source holds about {rows:,} rows (an estimate, corrected after the first epoch).")
     sample = sides["train"][:_SAMPLE_ROWS]
     fingerprint = _fingerprint(source, usable, labels)
-    report = _report(config, counts, bad, {**sides, "train": sample}, labels)
+    report = _report(config, counts, bad, {**sides, "train": sample}, labels, names)
     splits = Splits(sample, sides["valid"], sides["test"], labels, report, fingerprint, task)
     return Stream(
         source=source,
@@ -139,7 +142,7 @@ def _given_sides(
 
 
 def _gather(
-    source: Source, usable: Usable, seed: int, bad: BadRows, counts: Counter[str]
+    source: Source, usable: Usable, seed: int, bad: BadRows, counts: Counter[str], spellings: Counter[str]
 ) -> dict[Side, list[Example]]:
     """Read the first pass of the stream until validation and test are full."""
     config = usable.config
@@ -156,6 +159,9 @@ def _gather(
             break
         for side, examples in usable.sort(chunk.rows, bad, counts).items():
             sides[side] += examples
+        if usable.task != "multilabel":
+            values = chunk.rows.columns.get(config.label, [])
+            spellings.update(value for value in values if isinstance(value, str) and tidy_label(value))
         last = chunk.rows if len(chunk.rows) else last
         has_sides = all(len(sides[side]) >= config.head_rows for side in wanted)
         if has_sides and len(sides["train"]) >= config.head_rows:
@@ -230,6 +236,7 @@ def _report(
     bad: BadRows,
     sides: dict[Side, list[Example]],
     labels: tuple[str, ...],
+    names: LabelNames,
 ) -> DataReport:
     notes = ["a stream: counts are those of its first rows"]
     source = SourceReport(
@@ -249,4 +256,4 @@ def _report(
         side: {label: sum(label in row.labels for row in rows) for label in labels}
         for side, rows in sides.items()
     }
-    return DataReport({"train": source}, LabelNames(), by_side)
+    return DataReport({"train": source}, names, by_side)
