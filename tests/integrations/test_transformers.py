@@ -2,7 +2,7 @@ import logging
 
 import pytest
 import torch
-from transformers import Trainer
+from transformers import BertForTokenClassification, Trainer
 
 from tests.integrations.parts import rows, tiny_bert, trainer_for
 from textmill.integrations.transformers import CollapseGuard, OrderedSampler
@@ -129,3 +129,21 @@ def test_a_resumed_trainer_goes_on_in_the_same_order(tmp_path):
     again = recorder(tmp_path / "part", toy_sampler(), **changes)
     again.train(resume_from_checkpoint=True)
     assert again.seen == whole.seen[3 * 16 :]
+
+
+@pytest.mark.parametrize("kind", ["regression", "two numbers", "tokens"])
+def test_a_training_without_classes_of_texts_is_left_alone(tmp_path, caplog, kind):
+    if kind == "regression":
+        model = tiny_bert(num_labels=1, problem_type="regression")
+    else:
+        numbers = {"num_labels": 2, "problem_type": "regression"}
+        model = BertForTokenClassification(tiny_bert().config) if kind == "tokens" else tiny_bert(**numbers)
+    trainer = trainer_for(tmp_path, [guard := CollapseGuard()], num=64, model=model)
+    if kind == "tokens":
+        trainer.train_dataset = [{**row, "labels": [-100, *([1] * 7)]} for row in rows(64)]
+    if kind == "two numbers":
+        trainer.train_dataset = [{**row, "labels": [0.5, 2.0]} for row in rows(64)]
+    trainer.train()
+    assert trainer.state.global_step == trainer.state.max_steps
+    assert "does nothing" in caplog.text
+    assert not guard.verdict.is_alarm

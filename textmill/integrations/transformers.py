@@ -15,8 +15,8 @@ goes on with the guard's state where Trainer keeps callbacks (`restore_callback_
 With `torch.nn.DataParallel` every replica reports its part; with several processes all add up what they
 saw, so that they stop together.
 What is not covered: sharded gradients (FSDP, DeepSpeed ZeRO), whose norms are partial; labels that Trainer
-takes away before the model sees them (`label_smoothing_factor`, `compute_loss_func`), where the guard says
-so and does nothing; cures, which need a loop of their own (`textmill.train`).
+takes away before the model sees them (`label_smoothing_factor`, `compute_loss_func`), regression and labels
+of tokens, where the guard says so and does nothing; cures, which need a loop of their own (`textmill.train`).
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ class CollapseGuard(TrainerCallback, ExportableState):  # type: ignore[misc]
         if self._guard is None or not self._seen:
             if self._hook is not None:
                 log.warning(
-                    "CollapseGuard must see `labels` among the model's inputs and `logits` in its output, "
-                    "but got none and does nothing. label_smoothing_factor and compute_loss_func take the "
-                    "labels away."
+                    "CollapseGuard must see class `labels` of whole texts among the model's inputs and their "
+                    "`logits` in its output, but got none and does nothing. label_smoothing_factor and "
+                    "compute_loss_func take the labels away; regression and labels of tokens have none."
                 )
                 self._remove_hook()
             return
@@ -180,6 +180,9 @@ class CollapseGuard(TrainerCallback, ExportableState):  # type: ignore[misc]
         if not module.training or labels is None or logits is None:
             return
         labels, logits = labels.detach(), logits.detach()
+        is_regression = getattr(getattr(module, "config", None), "problem_type", None) == "regression"
+        if is_regression or not _are_of_classes(logits, labels):
+            return
         is_multilabel = labels.ndim == 2
         if self._guard is None:  # a model without a config that names its labels
             count = logits.shape[-1]
@@ -231,6 +234,13 @@ def _unwrapped(model: nn.Module) -> nn.Module:
 
 def _logits_of(output: Any) -> torch.Tensor | None:
     return output.get("logits") if isinstance(output, dict) else getattr(output, "logits", None)
+
+
+def _are_of_classes(logits: torch.Tensor, labels: torch.Tensor) -> bool:
+    """Return whether (B, C) logits stand against one class a row, or (B, C) of several."""
+    if logits.ndim != 2 or logits.shape[1] < 2:
+        return False
+    return labels.shape == logits.shape or (labels.ndim == 1 and not labels.is_floating_point())
 
 
 def _encoder_of(model: nn.Module, name: str | None) -> nn.Module:
