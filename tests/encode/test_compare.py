@@ -28,6 +28,8 @@ def test_checkpoints_come_first_and_the_reason_says_why(tmp_path: Path):
     assert (tmp_path / "bpe-400" / "tokenizer.json").is_file()
     table = "\n".join(table_lines(found))
     assert "tok/word" in table
+    measures = table.split("What does not come back")[0]
+    assert max(map(len, measures.splitlines())) <= 80
     assert "cannot be changed without the weights" in table
     assert [each["epoch_s"] for each in found.as_json()["candidates"]] == [100.0, 5.0, 7.0]
 
@@ -67,6 +69,7 @@ def test_a_tokenizer_file_is_a_candidate_and_stays_as_it_is(tmp_path: Path):
     before = sha256_file(file)
     found = compare([str(file), BACKBONE], TEXTS, tmp_path)
     assert [each.candidate.origin for each in found.compared] == ["file", "checkpoint"]
+    assert f"2  {BACKBONE}" in table_lines(found)  # the names are too long to stand side by side
     assert found.compared[0].measures.vocab_size == found.compared[1].measures.vocab_size
     assert sha256_file(file) == before
 

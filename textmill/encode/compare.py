@@ -113,14 +113,19 @@ def compare(
     chosen = sample_texts(texts, sample, seed)
     segment, notes = _segmenter_for(chosen)
     compared = []
-    with progress.task("compare tokenizers", len(names)) as task:
+    parts = 1 if seconds_of_epoch is None else 2  # to be measured, and to have its training steps timed
+    with progress.task("compare tokenizers", parts * len(dict.fromkeys(names))) as task:
         for name in dict.fromkeys(names):
             candidate = load_candidate(name, max_length, chosen, work)
             measures = measure(candidate.tokenizer, chosen, segment)
             refused = _refusal(measures, max_truncated)
-            cost = None if seconds_of_epoch is None else seconds_of_epoch(candidate, chosen, len(texts))
-            compared.append(Compared(candidate, measures, cost, refused))
             task.advance()
+            cost = None
+            if seconds_of_epoch is not None:
+                progress.say(f"{name}: training steps are timed, to predict an epoch")
+                cost = seconds_of_epoch(candidate, chosen, len(texts))
+                task.advance()
+            compared.append(Compared(candidate, measures, cost, refused))
     if len(chosen) < len(texts):
         notes.append(f"Measured on {len(chosen)} of {len(texts)} texts, drawn with seed {seed}.")
     best, reason = choose(compared)

@@ -15,6 +15,8 @@ _LOSSES = {
     "characters": "LOST",
 }
 
+_WIDTH = 80  # columns of a terminal; where the names do not fit, they are numbered
+
 
 def table_lines(found: Comparison) -> list[str]:
     """Return one table of measures, one of losses, the notes and the recommendation."""
@@ -24,13 +26,21 @@ def table_lines(found: Comparison) -> list[str]:
         [each.candidate.name, *(_LOSSES[each.measures.losses[kind]] for kind in kinds)]
         for each in found.compared
     ]
+    measures, lost = _turned([head, *rows]), _turned([["", *kinds], *losses])
+    legend: list[str] = []
+    if max(map(len, _aligned(measures) + _aligned(lost))) > _WIDTH:
+        numbers = [str(number) for number in range(1, len(found.compared) + 1)]
+        legend = [f"{number}  {name}" for number, name in zip(numbers, measures[0][1:], strict=True)] + [""]
+        measures[0] = lost[0] = ["", *numbers]
     return [
         f"Tokenizers on {found.num_sampled} of {found.num_rows} texts, max_length {found.max_length}",
         "",
-        *_aligned([head, *rows]),
+        *legend,
+        *_aligned(measures),
         "",
-        "What does not come back from the tokens (case, accents: by design where a tokenizer is uncased):",
-        *_aligned([["", *kinds], *losses]),
+        "What does not come back from the tokens",
+        "(case, accents: by design where a tokenizer is uncased):",
+        *_aligned(lost),
         "",
         *found.notes,
         *(f"Refused: {each.candidate.name} {each.refused}." for each in found.compared if each.refused),
@@ -69,6 +79,11 @@ def _row(each: Compared, is_chinese: bool) -> list[str]:
     if is_chinese:
         cells.insert(4, "" if m.tokens_per_han is None else f"{m.tokens_per_han:.2f}")
     return cells
+
+
+def _turned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return columns as rows: a line for each measure, a column for each candidate."""
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
