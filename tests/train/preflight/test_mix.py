@@ -28,3 +28,18 @@ def test_rare_classes_and_batches_of_one_row_are_no_fault():
     labels[:2] = 1
     assert list(find_in_mix(measure_mix(np.split(np.arange(100), 10), labels), "shuffle")) == []
     assert measure_mix([np.array([0]), np.array([1])], labels).num_batches == 0
+
+
+def test_one_small_batch_of_one_class_is_not_reported():
+    labels = np.array([0, 1] * 8 + [1, 1])
+    batches = [np.arange(0, 6), np.arange(6, 11), np.arange(11, 16), np.arange(16, 18)]
+    mix = measure_mix(batches, labels)
+    assert mix.single_share == 0.25
+    assert list(find_in_mix(mix, "shuffle")) == []
+
+
+@pytest.mark.parametrize("strategy", ["shuffle", "ordered", "label-sorted"])
+def test_the_next_step_names_another_strategy_than_the_one_in_use(strategy: str):
+    mix = measure_mix(np.split(np.arange(400), 20), np.repeat([0, 1], 200))
+    (finding,) = find_in_mix(mix, strategy)
+    assert f'"{strategy}"' not in finding.fix

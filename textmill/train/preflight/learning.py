@@ -103,8 +103,8 @@ def find_in_learning(learning: Learning, num_rows: int) -> Iterator[Finding]:
     if tried.falls:
         return
     if tried.was_cut and tried.steps < _FEW_STEPS and math.isfinite(tried.last):
-        what = f"{tried.steps} steps in {tried.seconds:.0f} s"
-        message = f"{what} are too few to tell whether {num_rows} rows are learnt"
+        what = f"{tried.steps} step{'s' * (tried.steps != 1)} in {tried.seconds:.0f} s"
+        message = f"{what}: too few to tell whether {num_rows} rows are learnt"
         yield Finding("slow_machine", "note", message, "Check again on a free machine or a GPU.")
         return
     end = "a loss that is no number" if math.isinf(tried.last) else f"loss {tried.last:.3f}"

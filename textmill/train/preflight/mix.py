@@ -16,6 +16,7 @@ from textmill.data.findings.finding import Finding
 
 _MUCH = 0.2  # more batches of one class than chance gives
 _SURE = 4.0  # standard deviations of that number by chance
+_FEW_SINGLE = 3  # one or two small batches of one class are nothing to act on
 _NUM_BATCHES, _FEWEST = 200, 4
 _BEGINNING = 0.2  # of the epoch, judged alone too: it is where a model falls into one answer
 
@@ -58,10 +59,13 @@ def measure_mix(batches: Sequence[npt.NDArray[np.int64]], class_index: npt.NDArr
 def find_in_mix(mix: ClassMix, strategy: str) -> Iterator[Finding]:
     """Yield that batches hold one class each."""
     chance = (mix.expected_share * (1 - mix.expected_share) / max(1, mix.num_batches)) ** 0.5
+    if round(mix.single_share * mix.num_batches) < _FEW_SINGLE:
+        return
     if mix.single_share > mix.expected_share + max(_MUCH, _SURE * chance):
         message = (
             f"{mix.single_share:.0%} of the first {mix.num_batches} batches hold one class only "
             f"(by chance {mix.expected_share:.0%}) under order.strategy = {strategy!r}"
         )
-        fix = 'Set order.strategy = "shuffle" or "ordered", whose batches hold all classes.'
+        others = [f'"{name}"' for name in ("shuffle", "ordered") if name != strategy]
+        fix = f"Set order.strategy = {' or '.join(others)}, whose batches hold all classes."
         yield Finding("one_class_batches", "error" if mix.single_share > 0.5 else "warning", message, fix)
