@@ -173,7 +173,8 @@ def _train_in(
         splits = with_bad_rows(splits, folder / SIDE_FILE)
     write_atomic(folder / PROJECT, project.as_toml())
     simple = baseline(splits.train, splits.valid, config.task)
-    plain = evaluate(simple, splits.test, seed=config.train.seed, progress=progress)
+    seed = config.train.seed
+    plain = evaluate(simple, splits.test, seed=seed, progress=progress, title="evaluate the baseline")
     ours = evaluate(
         TorchPredictor(classifier, tokenizer, training.device),
         splits.test,

@@ -97,7 +97,7 @@ class BarProgress:
             self._bars = _new_bars(self._console)
             self._bars.start()
         of = "" if total is None else f"of {_count(total)}"
-        bar = self._bars.add_task(title, total=total, figures="", count=of)
+        bar = self._bars.add_task(title, total=total, figures="", count=f"0 {of}" if of else "")
         try:
             yield _BarTask(self._bars, bar, of)
         finally:

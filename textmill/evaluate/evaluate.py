@@ -97,6 +97,7 @@ def evaluate(
     seed: int = 0,
     num_resamples: int = NUM_RESAMPLES,
     progress: Progress = SILENT,
+    title: str = "evaluate",
 ) -> Evaluation:
     """Return the answers of a predictor on labelled examples, with all metrics.
 
@@ -106,6 +107,7 @@ def evaluate(
         seed: seed of the bootstrap intervals.
         num_resamples: how many resamples the intervals rest on.
         progress: who watches.
+        title: what the bar is called.
 
     Raises:
         DataError: no rows, an id that occurs twice, a row without exactly one label, or an unknown label.
@@ -115,7 +117,7 @@ def evaluate(
     decision = predictor.decision
     truth = true_sets(examples, labels) if decision.is_multilabel else true_classes(examples, labels)
     parts: list[Scores] = []
-    with progress.task("evaluate", len(examples)) as task:
+    with progress.task(title, len(examples)) as task:
         for start in range(0, len(examples), _CHUNK):
             part = examples[start : start + _CHUNK]
             scores = predictor.scores([example.text for example in part])

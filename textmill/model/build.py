@@ -115,5 +115,8 @@ def _sentences(config: ModelConfig, report: LoadReport | None) -> list[str]:
             f"{len(report.new)} weights are not in the checkpoint and start random ({report.new[0]}, ...)."
         )
     if config.keep_layers is not None:
-        sentences.append(f"Only the first {config.keep_layers} layers of the backbone are kept.")
+        kept = "layer" if config.keep_layers == 1 else f"{config.keep_layers} layers"
+        sentences.append(
+            f"Of the backbone only the first {kept} {'is' if config.keep_layers == 1 else 'are'} kept."
+        )
     return sentences
