@@ -15,7 +15,10 @@ from textmill.data.stream.open import open_stream
 
 
 def add(folder: Path, line: str) -> None:
-    (folder / "rows" / "part-9.jsonl").write_text("".join(map(as_line, toy_examples(600, seed=5))) + line)
+    # The long row puts the line into the second piece of the file, behind those that are read at the opening.
+    long = json.dumps({"id": "long", "text": "long", "label": "class0", "more": "x" * 300_000}) + "\n"
+    rows = "".join(map(as_line, toy_examples(599, seed=5)))
+    (folder / "rows" / "part-9.jsonl").write_text(rows + long + line)
 
 
 def test_a_class_seen_later_is_a_bad_row(tmp_path: Path) -> None:
@@ -68,3 +71,15 @@ def test_labels_that_differ_by_blanks_are_said(tmp_path: Path, listener: Listene
     assert stream.splits.labels == ("class0", "class1")
     assert stream.splits.report.labels.look_alikes == [{"class0": 100, "class0 ": 100}]
     assert any("one class 'class0'" in line for line in listener.said)
+
+
+def test_files_of_one_class_each_give_all_classes_to_validation(tmp_path: Path) -> None:
+    for label in (f"class{number}" for number in range(4)):
+        lines = [as_line(row) for row in toy_examples(3000, 4) if row.labels == (label,)]
+        (tmp_path / "d").mkdir(exist_ok=True)
+        (tmp_path / "d" / f"{label}.jsonl").write_text("".join(lines))
+    stream = toy_stream(tmp_path, "d", head_rows=40)
+    assert len(stream.splits.labels) == 4
+    for side in (stream.splits.valid, stream.splits.test):
+        assert len(side) == 40
+        assert len({row.labels for row in side}) == 4

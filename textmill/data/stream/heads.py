@@ -15,7 +15,7 @@ from textmill.data.bad_rows import BadRows
 from textmill.data.rows import Chunk, Position
 from textmill.data.stream.source import Source
 
-_NUM_HEADS = 8
+NUM_HEADS = 8
 """Parts read in turns; each holds one open file and one chunk."""
 
 
@@ -56,7 +56,7 @@ class Heads:
         """Return the next chunk, None at the end of the pass."""
         while True:
             # One more part is begun for each chunk, so that the first one comes soon.
-            if len(self._places) < _NUM_HEADS and self._next < len(self._order):
+            if len(self._places) < NUM_HEADS and self._next < len(self._order):
                 self._turn = len(self._places)
                 self._places.append((self._order[self._next], None))
                 self._readers.append(None)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from textmill.core.errors import DataError
 from textmill.core.progress import SILENT, Progress
+from textmill.core.seeds import numpy_generator
 from textmill.core.types import Example, Task
 from textmill.data.bad_rows import BadRows
 from textmill.data.config import DataConfig
@@ -24,7 +25,7 @@ from textmill.data.read_chunks import read_chunks
 from textmill.data.report import DataReport, Left, SourceReport
 from textmill.data.rows import Rows
 from textmill.data.split import SIDES, Side
-from textmill.data.stream.heads import Heads
+from textmill.data.stream.heads import NUM_HEADS, Heads
 from textmill.data.stream.source import Count, FileSource, Source, open_source
 from textmill.data.stream.usable import Usable
 from textmill.data.text_hash import hash_texts
@@ -153,7 +154,10 @@ def _gather(
     heads = Heads(source, seed, bad)
     limit = _SCANNED_PER_ROW * config.head_rows
     last: Rows | None = None
-    while counts["rows"] < limit:
+    # Files may hold one class each: a chunk of each of the first parts is looked at.
+    left = min(NUM_HEADS, source.num_parts)
+    while counts["rows"] < limit or left > 0:
+        left -= 1
         chunk = heads.next_chunk()
         if chunk is None:
             break
@@ -164,7 +168,7 @@ def _gather(
             spellings.update(value for value in values if isinstance(value, str) and tidy_label(value))
         last = chunk.rows if len(chunk.rows) else last
         has_sides = all(len(sides[side]) >= config.head_rows for side in wanted)
-        if has_sides and len(sides["train"]) >= config.head_rows:
+        if left <= 0 and has_sides and len(sides["train"]) >= config.head_rows:
             break
     heads.close()
     for key, column in (
@@ -175,7 +179,8 @@ def _gather(
         if last is not None and column is not None and counts[f"lacking {column}"] == counts["rows"]:
             last.column(column, key)
     for side in wanted:
-        sides[side] = sides[side][: config.head_rows]
+        chosen = numpy_generator(seed, "stream-side", side).permutation(len(sides[side]))[: config.head_rows]
+        sides[side] = [sides[side][index] for index in sorted(chosen.tolist())]
     return sides
 
 
