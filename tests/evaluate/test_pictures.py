@@ -68,6 +68,13 @@ def test_a_text_is_cut_to_what_the_eye_sees():
     assert display_width(shorten("x" * 50, 16)) == 16
 
 
+def test_an_attempt_that_exploded_does_not_press_the_others_flat():
+    exploded, learnt = np.geomspace(0.7, 120.0, 30), np.linspace(0.7, 0.2, 60)
+    picture = draw_attempts([exploded, learnt], label_entropy=0.69, num_classes=2)
+    assert "the highest loss is 120" in picture
+    assert "the highest loss" not in draw_attempts([learnt, learnt], label_entropy=0.69, num_classes=2)
+
+
 def test_all_attempts_stand_on_one_axis_with_the_constant_answers_drawn_in():
     stuck, learnt = np.full(40, 0.69), np.linspace(0.7, 0.1, 80)
     picture = draw_attempts([stuck, learnt], label_entropy=0.4, num_classes=2)

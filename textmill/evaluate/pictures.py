@@ -180,7 +180,14 @@ def draw_attempts(
     if abs(constant - label_entropy) > 0.02 * constant:
         _mark_line(picture, axes, label_entropy, f"H(y) = {label_entropy:.3f}", "right")
     everything = np.concatenate(losses)
-    axes.set_ylim(0, 1.15 * max(constant, float(np.quantile(everything, 0.98))))
+    # A loss that exploded would press the attempt that learnt flat onto the axis.
+    highest = max(4 * constant, 2 * min(float(np.median(values)) for values in losses if len(values)))
+    top = 1.15 * max(constant, float(np.quantile(everything, 0.98)))
+    if top > highest:
+        top = highest
+        said = f"cut off here; the highest loss is {np.max(everything):.4g}"
+        _mark(picture, axes, said, (1, 1), ("axes fraction", "axes fraction"), "right", (0, 6))
+    axes.set_ylim(0, top)
     _label_steps(picture, axes, np.arange(1, begin + 1, dtype=np.float64))
     return picture.svg("Training loss of all attempts, one after the other")
 
