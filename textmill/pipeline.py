@@ -170,7 +170,7 @@ def _train_in(
     config = project.config
     classifier, tokenizer, training = _train_or_load(project, splits, folder, resume, progress, stream)
     if stream is not None:
-        splits = with_bad_rows(splits, folder / SIDE_FILE)
+        splits = with_bad_rows(splits, folder / SIDE_FILE, progress)
     write_atomic(folder / PROJECT, project.as_toml())
     simple = baseline(splits.train, splits.valid, config.task)
     seed = config.train.seed

@@ -11,7 +11,7 @@ from tests.train.streams import all_ids, as_line, toy_feed, toy_stream, write_st
 from textmill.core.errors import DataError
 from textmill.core.types import Example
 from textmill.data.config import DataConfig
-from textmill.data.stream.open import open_stream
+from textmill.data.stream.open import open_stream, with_bad_rows
 
 
 def add(folder: Path, line: str) -> None:
@@ -83,3 +83,15 @@ def test_files_of_one_class_each_give_all_classes_to_validation(tmp_path: Path) 
     for side in (stream.splits.valid, stream.splits.test):
         assert len(side) == 40
         assert len({row.labels for row in side}) == 4
+
+
+def test_the_number_of_skipped_rows_is_said_at_the_end(tmp_path: Path, listener: Listener) -> None:
+    write_stream(tmp_path)
+    splits = toy_stream(tmp_path).splits
+    side_file = tmp_path / "bad-rows.jsonl"
+    with_bad_rows(splits, side_file, listener)
+    assert listener.said == []
+    bad = {"file": "t.jsonl", "row": 7, "reason": "no JSON", "raw": "{", "rows": 1}
+    side_file.write_text(json.dumps(bad) + "\n")
+    with_bad_rows(splits, side_file, listener)
+    assert listener.said == [f"1 bad row was skipped: {side_file}"]

@@ -228,9 +228,12 @@ def listed_bad(bad: BadRows) -> Left:
     return Left(bad.count, tuple(row.place for row in bad.first))
 
 
-def with_bad_rows(splits: Splits, side_file: Path) -> Splits:
-    """Return the splits with the bad rows of the whole training in their report."""
+def with_bad_rows(splits: Splits, side_file: Path, progress: Progress = SILENT) -> Splits:
+    """Return the splits with the bad rows of the whole training in their report, and say how many."""
     found = listed_bad(BadRows("skip", side_file))
+    if found.count:
+        bad = "bad row was" if found.count == 1 else "bad rows were"
+        progress.say(f"{found.count} {bad} skipped: {side_file}")
     sources = {name: replace(source, bad_rows=found) for name, source in splits.report.sources.items()}
     return replace(splits, report=replace(splits.report, sources=sources))
 
