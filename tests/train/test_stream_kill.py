@@ -13,6 +13,7 @@ from tests.train.streams import all_ids, toy_feed, toy_stream, write_stream
 from textmill.core.seeds import numpy_generator
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+ALL_KILLS = "TEXTMILL_ALL_KILLS" in os.environ  # set by hand: minutes
 
 
 def start(folder: Path, rank: int, world: int) -> subprocess.Popen[bytes]:
@@ -37,7 +38,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("world", "kills"), [(1, 3), (2, 1)])
+@pytest.mark.parametrize(("world", "kills"), [(1, 10), (2, 5)] if ALL_KILLS else [(1, 3), (2, 1)])
 def test_a_stream_killed_at_random_points_gives_the_undisturbed_sequence(
     tmp_path: Path, world: int, kills: int
 ) -> None:
