@@ -343,7 +343,10 @@ def _give_up(run: _Run, attempts: Sequence[Attempt]) -> TrainingGaveUp:
     elif not run.rescue.ladder:
         fix = "Lower train.lr, or let rescue.ladder name cures."
     else:
-        fix = "Look at the labels with `textmill check`, lower train.lr, or raise rescue.max_cost."
+        fix = (
+            "Look at the labels with `textmill check`, lower train.lr, train for more epochs, "
+            "or raise rescue.max_cost."
+        )
     return TrainingGaveUp(
         "A training must get away from the constant answer",
         got=f"{last.verdict.kind} after {len(attempts)} attempt{'s' * (len(attempts) > 1)} ({tried}); "

@@ -14,7 +14,7 @@ _SETS = (
     "fortunes, fortunes-zh, brown."
 )
 
-data_app = typer.Typer(no_args_is_help=True, help="Data sets to try textmill with.")
+data_app = typer.Typer(no_args_is_help=True, help="Data sets to try; tokenizers compared on your text.")
 
 
 @data_app.command("get")
