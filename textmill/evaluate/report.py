@@ -243,7 +243,7 @@ def _draw(
 
 
 def _most_confused(confusion: Sequence[Cell], num_classes: int) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """Return the part of a confusion matrix that fits a picture: the classes with most mistakes, and these."""
+    """Return the part of a confusion matrix that fits a picture: the classes with most mistakes."""
     mistakes = np.zeros(num_classes, dtype=np.int64)
     for cell in confusion:
         if cell.truth != cell.predicted:
