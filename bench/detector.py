@@ -5,8 +5,8 @@
 Every run is a real training to its end by a plain loop that nothing stops. Its outcome decides what it
 was: failed means an accuracy on held-out rows no more than a point above the majority's, or 98 % of them
 given one class. Random labels are the exception: there the constant answer is right, so that no alarm is
-due. The guard then judges what was kept of each step. Its limits were set on trials and on runs with even
-seeds; the figures are of all, and the odd seeds, which had no say, are told apart.
+due. The guard then judges what was kept of each step. Its limits were set on trials and on runs with the
+seeds 0 and 1; the figures are of all, and those of seed 2, which had no say, are told apart.
 
 A full run keeps every training in `benchmarks/results/detector-runs.jsonl`, and makes only those that are
 not in it; `python -m bench.detecting.table` then writes the table of docs/guard.md.
@@ -39,7 +39,7 @@ from textmill.model.config import ModelConfig
 from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.guard import Guard
 
-SEEDS = (0, 1)
+SEEDS = (0, 1, 2)
 RUN_GOALS = [Goal("missed", "==", 0), Goal("false_alarms", "==", 0), Goal("steps_to_alarm_max", "<=", 40)]
 COST_GOAL = Goal("guard_cost_share", "<=", 0.01)
 LEDGER = RESULTS / "detector-runs.jsonl"
@@ -64,15 +64,15 @@ def judge_runs(cases: Sequence[Case], seeds: Sequence[int], ledger: Path) -> lis
 
 def figures_of(found: Sequence[Judged]) -> dict[str, Any]:
     """Return what the goals are about."""
-    late = [judged for judged in found if judged.seed % 2]
+    late = [judged for judged in found if judged.seed == SEEDS[-1]]
     steps = [judged.steps_to_alarm for judged in found if judged.steps_to_alarm is not None]
     return {
         "runs": len(found),
         "failed_runs": sum(judged.has_failed for judged in found),
         "missed": sum(judged.is_missed for judged in found),
         "false_alarms": sum(judged.is_false_alarm for judged in found),
-        "missed_odd_seeds": sum(judged.is_missed for judged in late),
-        "false_alarms_odd_seeds": sum(judged.is_false_alarm for judged in late),
+        "missed_unseen_seed": sum(judged.is_missed for judged in late),
+        "false_alarms_unseen_seed": sum(judged.is_false_alarm for judged in late),
         "steps_to_alarm_max": max(steps, default=0),
         "steps_to_alarm_median": statistics.median(steps) if steps else 0,
     }

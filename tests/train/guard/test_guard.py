@@ -47,6 +47,22 @@ def test_learning_is_healthy_also_with_a_gradient_that_has_nearly_gone():
     assert run.guard.verdict().kind == "healthy"
 
 
+def test_first_gradients_that_were_inflated_do_not_make_an_encoder_look_starved():
+    # As class weights do at first: a fifth of that is still nearly as much as the head gets.
+    run = Imagined(new_guard(labels=("a", "b")))
+    run.go(4, noise=0.3, encoder=5.0)
+    assert run.go(60, bias=1.0, noise=0.2, encoder=0.9) is None
+
+
+def test_logits_that_begin_to_differ_more_than_ever_are_no_alarm():
+    run = Imagined(new_guard())
+    run.go(4, encoder=1.0)
+    assert all(run.go(4, noise=0.05 + 0.005 * part, encoder=0.13) is None for part in range(20))
+    falling = Imagined(new_guard())
+    falling.go(4, encoder=1.0)
+    assert any(falling.go(4, noise=0.15 - 0.005 * part, encoder=0.13) for part in range(20))
+
+
 def test_a_fall_after_learning_has_a_kind_of_its_own():
     run = healthy_start(new_guard())
     run.go(60, knows=3.0, noise=1.0)

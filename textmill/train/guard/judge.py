@@ -29,10 +29,13 @@ MIN_ALIGNMENT, ALIGNED, RECENT = -4.0, 3.0, 2.0
 windows: within 2.8; learning: 3 and more, within 100 steps also at a rate 10 times too low, 10 to 35 later.
 Far below are rows with wrong labels, as they come last in an order by clearness. A run that is getting out
 shows it first in the second half of a window."""
-DEAD_SHARE, MAX_ENCODER_SHARE, MAX_SHARE_AFTER = 0.1, 0.2, 0.3
-"""Against the first steps. Collapsed: 0.00 to 0.11; hurt, but getting out: 0.15; not yet learning: 0.34 to
+DEAD_SHARE, MAX_ENCODER_SHARE, MAX_SHARE_AFTER = 0.1, 0.25, 0.3
+"""Against the first steps. Collapsed: 0.00 to 0.22; hurt, but getting out: 0.12; not yet learning: 0.34 to
 1.2. A converged run lies at 0.05 too, with a loss far below the constant answer's. A run that has learnt
 gets there from 1 to 2, and fell to 0.20 at most."""
+MAX_RATIO = 0.5
+"""Of the encoder's gradient to the head's, whatever it was at first. Collapsed: 0.05 to 0.43. Where class
+weights or a class without rows inflate the first steps, one that gets out 40 steps later lies at 0.9."""
 MAX_SPREAD, NO_SPREAD = 1.0, 1e-3
 """Nats. Collapsed: 0.02 to 0.5, dropout's noise; converged: 1.5 to 12. A dead head without dropout: 0."""
 DIVERGED = -0.5
@@ -99,12 +102,15 @@ def is_constant(view: View, past: Past) -> bool:
     signals = view.signals
     if view.learnt >= MAX_LEARNT:
         return False
-    # A run that was hurt but gets some gradient may be getting out: its newest steps show it first.
-    if view.encoder_share > DEAD_SHARE and view.recent_alignment >= RECENT:
+    # A run that was hurt but gets some gradient may be getting out: its newest steps show it first, or its
+    # logits begin to differ more than they ever did.
+    is_moving = view.recent_alignment >= RECENT or view.spread > past.widest > 0.0
+    if view.encoder_share > DEAD_SHARE and is_moving:
         return False
     if not MIN_ALIGNMENT < view.alignment < ALIGNED:
         return False
     is_starved = view.encoder_share < (MAX_SHARE_AFTER if past.has_learnt else MAX_ENCODER_SHARE)
+    is_starved = is_starved and (past.has_learnt or view.encoder_norm < MAX_RATIO * view.head_norm)
     if is_starved and (view.spread < MAX_SPREAD or view.learnt < DIVERGED):
         return True
     # A head that begins with zeros has no spread either, but has never had one.

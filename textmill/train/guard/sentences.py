@@ -159,4 +159,4 @@ def _loss(view: View) -> str:
 
 
 def _learnt(view: View) -> str:
-    return f"{max(view.learnt, 0.0):.0%} of the way down to {view.bounds.floor:.3g}"
+    return f"{max(view.learnt, 0.0):.0%} of the way down to {max(view.bounds.floor, 0.0):.3g}"
