@@ -22,6 +22,7 @@ import torch
 from textmill.core.errors import TrainingGaveUp
 from textmill.core.files import write_atomic
 from textmill.core.progress import SILENT, Progress
+from textmill.data.mapped import text_blocks
 from textmill.data.prepare import Splits
 from textmill.encode.tokenizer import Tokenizer
 from textmill.model import files
@@ -34,19 +35,20 @@ from textmill.train.attempt import (
     Attempt,
     figures_of,
     is_better,
+    last_verdict,
     load_attempts,
     load_identity,
     save_attempts,
 )
 from textmill.train.best import FOLDER as MODEL
 from textmill.train.best import adopt_best
-from textmill.train.config import TrainConfig
+from textmill.train.config import Metric, TrainConfig
 from textmill.train.cures.config import RescueConfig
 from textmill.train.cures.cure import Settings, Situation, Start
 from textmill.train.cures.ladder import choose, high_lr
 from textmill.train.guard.config import GuardConfig
 from textmill.train.guard.verdict import Verdict
-from textmill.train.hooks import EVENTS, Evaluated, Hook, Outdated, StepDone, read_events
+from textmill.train.hooks import EVENTS, Evaluated, Hook, Outdated, StepDone
 from textmill.train.identity import check_same_data, check_same_settings, identify_asked
 from textmill.train.loop import train
 from textmill.train.lr_probe import LrProbe, probe_lr
@@ -179,16 +181,20 @@ def _try(run: _Run, attempt: Attempt, resume: bool) -> tuple[Attempt, TrainResul
             hooks=hooks,
         )
     except TrainingGaveUp as err:
-        verdict = _last_verdict(folder)
+        verdict = last_verdict(folder)
         if verdict is None or not verdict.is_alarm:
             raise
         told = replace(attempt, status="alarm", ended=err.got, verdict=verdict, **figures_of(folder))
         run.progress.say(f"Attempt {attempt.number} has ended: {verdict.sentence}")
         return told, None
-    verdict, figures = _last_verdict(folder), figures_of(folder)
+    verdict, figures = last_verdict(folder), figures_of(folder)
     if verdict is not None and _has_learned_nothing(run, settings, verdict, figures):
         (folder / RESULT).unlink(missing_ok=True)  # the run is not complete
-        sentence = f"The training has ended, and every text gets the same answer still. {verdict.sentence}"
+        learnt = max(0.0, verdict.numbers.get("learnt_share", 0.0))
+        sentence = (
+            f"The training has ended, and every text still gets the same answer: {learnt:.0%} is learnt of "
+            f"what can be. At a learning rate as high as {settings.train.lr:.2g} that is no slow start."
+        )
         verdict = Verdict("never-left", verdict.step, verdict.numbers, sentence, True)
         run.progress.say(f"Attempt {attempt.number} has ended: {sentence}")
         return replace(attempt, status="alarm", ended=sentence, verdict=verdict, **figures), None
@@ -223,11 +229,11 @@ def _next_attempt(run: _Run, attempts: Sequence[Attempt]) -> Attempt | None:
     """Return the next attempt by the diagnosis, or None where there is none or the budget is used up."""
     last = attempts[-1]
     assert last.verdict is not None
-    whole = run.settings.train.epochs * len(run.splits.train)
+    whole = run.settings.train.epochs * _rows_of_epoch(run)
     spent = sum(attempt.rows + attempt.probe_rows for attempt in attempts)
     if spent + whole > run.rescue.max_cost * whole:
         return None
-    healthy = _healthiest(run, attempts)
+    healthy = healthiest(run.splits, attempts, run.settings.train.metric)
     settings = _settings_of(run, replace(last, start=Start()))
     probes: list[LrProbe] = []
 
@@ -267,6 +273,13 @@ def _next_attempt(run: _Run, attempts: Sequence[Attempt]) -> Attempt | None:
     )
 
 
+def _rows_of_epoch(run: _Run) -> int:
+    """Return the rows of an epoch, counted as steps count them: a long text in windows is several."""
+    if run.tokenizer.settings.long_text != "windows":
+        return len(run.splits.train)
+    return sum(len(run.tokenizer.cut(texts).rows) for texts in text_blocks(run.splits.train))
+
+
 def _settings_of(run: _Run, attempt: Attempt) -> Settings:
     settings = run.settings.with_changes(attempt.changes)
     left = settings.train.epochs - attempt.start.epochs_done
@@ -293,7 +306,7 @@ def _finish(run: _Run, attempts: Sequence[Attempt], result: TrainResult) -> Trai
     last = attempts[-1]
     kept = last
     if last.number > 1:
-        healthy = _healthiest(run, attempts)
+        healthy = healthiest(run.splits, attempts, run.settings.train.metric)
         if healthy is not None and (not last.best or is_better(healthy, last, run.settings.train.metric)):
             kept = healthy
         value = "" if result.best_metric is None else f"; {result.metric} {result.best_metric:.3f}"
@@ -327,7 +340,7 @@ def _finish(run: _Run, attempts: Sequence[Attempt], result: TrainResult) -> Trai
 
 def _give_up(run: _Run, attempts: Sequence[Attempt]) -> TrainingGaveUp:
     """Keep the best healthy state, and return the diagnosis."""
-    last, healthy = attempts[-1], _healthiest(run, attempts)
+    last, healthy = attempts[-1], healthiest(run.splits, attempts, run.settings.train.metric)
     assert last.verdict is not None
     if healthy is not None and healthy.number > 1:
         adopt_best(run.run_dir, healthy.folder(run.run_dir) / MODEL)
@@ -355,13 +368,13 @@ def _give_up(run: _Run, attempts: Sequence[Attempt]) -> TrainingGaveUp:
     )
 
 
-def _healthiest(run: _Run, attempts: Sequence[Attempt]) -> Attempt | None:
-    """Return the attempt with the best healthy state among those whose state is kept."""
-    least = constant_f1(run.splits) + _GAIN
+def healthiest(splits: Splits, attempts: Sequence[Attempt], metric: Metric) -> Attempt | None:
+    """Return the attempt with the best healthy state among those whose state is kept; None: there is none."""
+    least = constant_f1(splits) + _GAIN
     healthy = [a for a in attempts if a.best.get("f1_macro", 0.0) > least]
     best: Attempt | None = None
     for attempt in healthy:
-        if best is None or is_better(attempt, best, run.settings.train.metric):
+        if best is None or is_better(attempt, best, metric):
             best = attempt
     return best
 
@@ -383,13 +396,6 @@ def constant_f1(splits: Splits) -> float:
         return 0.0
     f1 = 2 * shares / (1 + shares)
     return float(f1.mean() if most > 1 else f1.max() / len(f1))
-
-
-def _last_verdict(folder: Path) -> Verdict | None:
-    found = [event for event in read_events(folder / EVENTS) if event["event"] == "verdict"]
-    if not found:
-        return None
-    return Verdict.from_json({name: value for name, value in found[-1].items() if name != "event"})
 
 
 class _Held:

@@ -66,6 +66,11 @@ def sentence_of(finding: Finding, view: View, setting: Setting) -> str:
 
 def not_a_number(what: Sequence[str], step: int, lr: float) -> str:
     """Return the sentence for numbers that are infinite or not a number."""
+    if step == 0:
+        return (
+            f"Before the first step {' and '.join(what)} is not a number: a weight of the model is not. "
+            "Fetch or convert the backbone again; no setting of the training helps."
+        )
     first = " At step 1 it is in the weights or the data, not in the training." if step == 1 else ""
     return (
         f"At step {step} {' and '.join(what)} {'is' if len(what) == 1 else 'are'} not a number, with "
