@@ -266,7 +266,7 @@ def _given_texts(texts: Sequence[str], task: Task, clean: CleanConfig) -> list[T
     if len(cleaned) % 2:
         raise DataError(
             "A model of pairs needs two texts for each answer",
-            got=f"{len(cleaned)} texts",
+            got="one text" if len(cleaned) == 1 else f"{len(cleaned)} texts",
             fix='Write textmill predict "the first text" "the second text"',
         )
     return list(zip(cleaned[::2], cleaned[1::2], strict=True))

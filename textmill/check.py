@@ -8,6 +8,7 @@ What is not covered: what is looked for (`data/audit.py`, `train/preflight/`).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ _MOST_BYTES = 600_000_000
 """Weights of a backbone above this are not loaded unasked: a base model has 440 MB in float32 and takes
 half a minute on two cores, a large one 1.3 GB."""
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
+_LEVELS = ("error", "warning", "note")
 _IN_REPORT = AuditLimits(rows=50_000, unknown_rows=2_000, suspect_rows=2_000)
 """After a training, whose end should not wait: `textmill check` looks at more."""
 
@@ -48,6 +50,15 @@ class Checked:
         """All findings: of the data, of what could not be looked at, of the model."""
         model = self.preflight.findings if self.preflight else ()
         return (*self.audit.findings, *self.notes, *model)
+
+    def summary(self, project: Path) -> str:
+        """Return what to make of it in a line, with the next step for the project file `project`."""
+        counts = Counter(finding.level for finding in self.findings)
+        told = [f"{counts[level]} {level}{'s' * (counts[level] > 1)}" for level in _LEVELS if counts[level]]
+        if counts["error"]:
+            return f"{', '.join(told)}: mend the errors first; nothing useful can be trained before."
+        where = "" if project.name == "project.toml" and project.parent == Path() else f" {project}"
+        return f"{', '.join(told) or 'Nothing found'}. Next: textmill train{where}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the tables as plain values; `findings` are those of data and model."""

@@ -151,6 +151,7 @@ def check(
     else:
         for table in found.as_tables():
             show_table(table.title, table.columns, table.rows)
+        show_lines([found.summary(project)])
 
 
 @app.command()

@@ -60,7 +60,7 @@ def build_once(
             progress.say(f"{folder} is damaged and is made anew")
         if manifest is not None:
             os.utime(folder / MANIFEST)
-            progress.say(f"{folder} is used again")
+            progress.say(f"prepared {kind}: used again, from {root.name}/")
             return folder, manifest
         manifest = _build(folder, build)
     _prune(root, kind, keep, progress)

@@ -74,6 +74,7 @@ def data_tokenizers(
     if cost:
         from textmill.train.step_time import epoch_predictor
 
+        progress.say("A few steps of each candidate are timed; --no-cost leaves that out.")
         seconds_of_epoch = epoch_predictor()
     found = compare(
         names,
