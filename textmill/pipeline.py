@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from textmill.check import audit_facts
 from textmill.check import check as check
-from textmill.core.errors import StoreError
+from textmill.core.errors import StoreError, TextmillError, TrainingGaveUp
 from textmill.core.files import remove_tree, write_atomic
 from textmill.core.progress import SILENT, Progress
 from textmill.data.bad_rows import SIDE_FILE
@@ -33,6 +33,7 @@ from textmill.data.prepare import Splits, prepare
 from textmill.data.stream.open import Stream, open_stream, with_bad_rows
 from textmill.encode.tokenizer import Tokenizer
 from textmill.evaluate.evaluate import Evaluation, evaluate
+from textmill.evaluate.given_up import write_given_up
 from textmill.evaluate.predictions import PREDICTIONS, read_examples, read_predictions, write_predictions
 from textmill.evaluate.report import CARD, write_report
 from textmill.model.baseline import baseline
@@ -41,15 +42,25 @@ from textmill.model.classifier import Classifier
 from textmill.model.files import load
 from textmill.model.predictor import TorchPredictor
 from textmill.project import Project, load_project
-from textmill.run_folder import PROJECT, REPORT, claimed, has_epochs_left, new_run, newest_unfinished
+from textmill.run_folder import (
+    GAVE_UP,
+    PAGE,
+    PROJECT,
+    REPORT,
+    claimed,
+    has_epochs_left,
+    new_run,
+    newest_unfinished,
+)
 from textmill.runtime.assemble import prepare_bundle
 from textmill.serve.gate import GateReport, promote
 from textmill.store.registry import Store
-from textmill.train.attempt import load_attempts, told
+from textmill.train.attempt import attempts_given_up, load_attempts, told
 from textmill.train.best import FOLDER as MODEL
+from textmill.train.device import choose_hardware
 from textmill.train.hooks import EVENTS, Outdated
 from textmill.train.preflight.static import find_before_steps
-from textmill.train.rescue import train_with_rescue
+from textmill.train.rescue import healthiest, train_with_rescue
 from textmill.train.result import TrainResult, load_result
 from textmill.train.stream_train import refuse_order, train_stream
 
@@ -127,7 +138,7 @@ def train_run(project: Project, *, resume: bool = False, progress: Progress = SI
 
     Raises:
         UserError: the data, the model or the project is wrong.
-        TrainingGaveUp: no usable model came out.
+        TrainingGaveUp: no usable model came out; the page of the run tells what was tried.
     """
     found = newest_unfinished(project) if resume else None
     # Data that cannot be used must not leave a folder behind.
@@ -218,7 +229,8 @@ def _train_or_load(
     """Train, unless a run that was cut off before its report has nothing left to train."""
     config = project.config
     done = load_result(folder) if resume else None
-    outdated = Outdated(folder / REPORT)  # of a finished run that gets more epochs
+    # Of a finished run that gets more epochs, or a given-up one that gets other cures.
+    outdated = Outdated(folder / REPORT, folder / GAVE_UP, folder / PAGE)
     # Without attempts a run was cut off before they were told: the rescue goes on from there.
     is_told = done is not None and (stream is not None or bool(done.attempts))
     if done is not None and is_told and not has_epochs_left(folder, project):
@@ -230,24 +242,46 @@ def _train_or_load(
         progress.say(sentence)
     for finding in find_before_steps(classifier, tokenizer, notes, config.train):
         progress.say(f"{finding.level}: {finding.message}. {finding.fix}")
+    try:
+        training = _train(classifier, tokenizer, project, splits, folder, resume, progress, outdated, stream)
+    except TrainingGaveUp as err:
+        if stream is not None:
+            splits = with_bad_rows(splits, folder / SIDE_FILE, progress)
+        try:
+            named = _report_given_up(err, folder, project, splits, tokenizer, progress)
+        except TextmillError as fault:  # a full disk, say; the diagnosis counts for more than its page
+            progress.say(f"The report could not be written: {fault}")
+            named = err
+        raise named from err
+    return classifier, tokenizer, training
+
+
+def _train(
+    classifier: Classifier,
+    tokenizer: Tokenizer,
+    project: Project,
+    splits: Splits,
+    folder: Path,
+    resume: bool,
+    progress: Progress,
+    outdated: Outdated,
+    stream: Stream | None,
+) -> TrainResult:
+    config = project.config
     if stream is not None:
-        return (
+        return train_stream(
             classifier,
             tokenizer,
-            train_stream(
-                classifier,
-                tokenizer,
-                stream,
-                config.train,
-                config.order,
-                folder,
-                guard=config.guard,
-                resume=resume,
-                progress=progress,
-                hooks=[outdated],
-            ),
+            stream,
+            config.train,
+            config.order,
+            folder,
+            guard=config.guard,
+            resume=resume,
+            progress=progress,
+            hooks=[outdated],
         )
-    training = train_with_rescue(
+    return train_with_rescue(
         classifier,
         tokenizer,
         splits,
@@ -260,7 +294,50 @@ def _train_or_load(
         progress=progress,
         hooks=[outdated],
     )
-    return classifier, tokenizer, training
+
+
+def _report_given_up(
+    err: TrainingGaveUp,
+    folder: Path,
+    project: Project,
+    splits: Splits,
+    tokenizer: Tokenizer,
+    progress: Progress,
+) -> TrainingGaveUp:
+    """Write the report of a run without a usable model; return the diagnosis, which names the page."""
+    config = project.config
+    tries = attempts_given_up(folder, err.got)
+    healthy = healthiest(splits, tries, config.train.metric)
+    verdict = tries[-1].verdict
+    assert verdict is not None, "who gives up says why"
+    # The test rows stay untouched: these settings are not the last ones.
+    plain = ours = None
+    if len(splits.valid):
+        seed = config.train.seed
+        simple = baseline(splits.train, splits.valid, config.task)
+        plain = evaluate(simple, splits.valid, seed=seed, progress=progress, title="evaluate the baseline")
+        if healthy is not None:
+            kept, _ = load(healthy.folder(folder) / MODEL)
+            predictor = TorchPredictor(kept, tokenizer, str(choose_hardware(config.train).device))
+            ours = evaluate(predictor, splits.valid, seed=seed, progress=progress)
+    is_multilabel = config.task == "multilabel"
+    write_atomic(folder / PROJECT, project.as_toml())
+    page = write_given_up(
+        folder,
+        project=config.model_dump(mode="json"),
+        data=audit_facts(splits, tokenizer, is_multilabel=is_multilabel),
+        labels=splits.labels,
+        is_multilabel=is_multilabel,
+        train_rows=len(splits.train),
+        diagnosis={**verdict.as_json(), "fix": err.fix, "kept": None if healthy is None else healthy.number},
+        attempts=[told(attempt) for attempt in tries],
+        attempt_events=[attempt.folder(folder) / EVENTS for attempt in tries],
+        evaluation=ours,
+        baseline=plain,
+        events=None if healthy is None else healthy.folder(folder) / EVENTS,
+        examples=splits.valid,
+    )
+    return TrainingGaveUp(err.rule, got=err.got, fix=f"{err.fix} All that was tried is in {page}.")
 
 
 def publish_run(folder: Path, *, progress: Progress = SILENT) -> int:
@@ -271,8 +348,15 @@ def publish_run(folder: Path, *, progress: Progress = SILENT) -> int:
         progress: who watches.
 
     Raises:
-        StoreError: the run is not finished, or the disk cannot take the version.
+        StoreError: the run is not finished or was given up, or the disk cannot take the version.
     """
+    if (folder / GAVE_UP).exists():
+        raise StoreError(
+            "A run that was given up has no model to publish",
+            got=f"{folder}, whose diagnosis is in {PAGE}",
+            fix="Train again with other settings, or go on with `textmill train --resume` and a larger "
+            "rescue.max_cost.",
+        )
     if not (folder / REPORT).exists():
         raise StoreError(
             "Only a finished run can be published",

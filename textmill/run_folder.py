@@ -1,8 +1,8 @@
 """Which folder a run writes into, and that only one process does.
 
 Promises: a new run has a folder of its own; to go on means the newest run that has steps but no
-report, or fewer epochs than are asked for now; a run on which another process works is refused, and a
-process that died holds nothing.
+report (a given-up one has none), or fewer epochs than are asked for now; a run on which another
+process works is refused, and a process that died holds nothing.
 What is not covered: what stands in the folder (`train/`, `evaluate/`); network file systems
 without locks.
 """
@@ -18,13 +18,16 @@ from pathlib import Path
 
 from textmill.core.errors import ProjectError, TextmillError
 from textmill.core.files import disk_faults, write_atomic
-from textmill.evaluate.report import REPORT_JSON
+from textmill.evaluate.given_up import GAVE_UP_JSON
+from textmill.evaluate.report import REPORT_HTML, REPORT_JSON
 from textmill.project import Project, load_project
 from textmill.train.hooks import EVENTS
 from textmill.train.result import load_result
 
 PROJECT = "project.toml"
-REPORT = REPORT_JSON
+REPORT, PAGE = REPORT_JSON, REPORT_HTML
+GAVE_UP = GAVE_UP_JSON
+"""Of a run that was given up, in place of the report: it may go on, but is nothing to publish."""
 
 
 def new_run(project: Project) -> Path:

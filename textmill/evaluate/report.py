@@ -39,6 +39,7 @@ from textmill.evaluate.pictures import (
 )
 
 REPORT_JSON, REPORT_HTML, CARD = "report.json", "report.html", "card.md"
+NO_DATA: dict[str, Any] = {"findings": (), "labels": {}, "sides": {}, "sources": {}, "fingerprint": None}
 _TEMPLATES = Path(__file__).parent / "templates"
 _NUM_ERRORS = 12
 _TEXT_WIDTH = 280  # of a text among the errors, in half-width characters
@@ -109,29 +110,27 @@ def write_report(
         "errors": list_errors(evaluation, examples),
         "attempts": None if attempts is None else [dict(attempt) for attempt in attempts],
     }
-    pictures = _draw(evaluation, curve, lengths, max_length)
+    pictures = draw_figures(evaluation, curve, lengths, max_length)
     tries = [found for path in attempt_events if (found := read_curve(path)) is not None]
     if len(tries) > 1:
         losses = [each.losses for each in tries]
-        pictures["attempts"] = draw_attempts(losses, label_entropy(evaluation), len(evaluation.labels))
-    empty: dict[str, Any] = {"findings": (), "labels": {}, "sides": {}, "sources": {}, "fingerprint": None}
+        # The mean of C binary cross-entropies of a constant one half is ln 2.
+        num_classes = 2 if evaluation.decision.is_multilabel else len(evaluation.labels)
+        pictures["attempts"] = draw_attempts(losses, label_entropy(evaluation), num_classes)
     shown = facts | {
-        "data": empty | facts["data"],
+        "data": NO_DATA | facts["data"],
         "pictures": pictures,
         "confusions": list_confusions(evaluation),
+        "labels": evaluation.labels,
+        "is_multilabel": evaluation.decision.is_multilabel,
+        "given_up": None,
     }
-    environment = _environment()
+    environment = templates()
     paths = ReportPaths(run_dir / REPORT_JSON, run_dir / REPORT_HTML, run_dir / CARD)
     write_atomic(paths.html, environment.get_template("report.html.jinja").render(shown))
     write_atomic(paths.card, environment.get_template("card.md.jinja").render(shown))
     write_json(paths.json, facts)  # last: who finds it finds the other two
     return paths
-
-
-def _lengths_of(
-    lengths: npt.NDArray[np.int64] | None, max_length: int | None, long_text: LongText
-) -> dict[str, Any] | None:
-    return None if lengths is None or not len(lengths) else sum_up_lengths(lengths, max_length, long_text)
 
 
 def sum_up_lengths(
@@ -160,12 +159,17 @@ def label_entropy(evaluation: Evaluation) -> float:
 
     With several labels a row it is the mean over the labels, as the loss is.
     """
-    shares = evaluation.truth_sets.mean(axis=0)  # (C,)
-    if evaluation.decision.is_multilabel:
+    return entropy_of(evaluation.truth_sets.mean(axis=0), is_multilabel=evaluation.decision.is_multilabel)
+
+
+def entropy_of(shares: npt.NDArray[np.float64], *, is_multilabel: bool) -> float:
+    """Return the same for the (C,) shares of rows that have each class."""
+    num_classes = len(shares)
+    if is_multilabel:
         shares = np.stack([shares, 1 - shares])  # (2, C)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     total = float(-(shares * logs).sum())
-    return total / len(evaluation.labels) if evaluation.decision.is_multilabel else total
+    return total / num_classes if is_multilabel else total
 
 
 def list_errors(evaluation: Evaluation, examples: Sequence[Example] | None) -> list[dict[str, Any]]:
@@ -213,12 +217,13 @@ def list_confusions(evaluation: Evaluation, limit: int = 6) -> list[dict[str, An
     ]
 
 
-def _draw(
+def draw_figures(
     evaluation: Evaluation,
     curve: Curve | None,
-    lengths: npt.NDArray[np.int64] | None,
-    max_length: int | None,
+    lengths: npt.NDArray[np.int64] | None = None,
+    max_length: int | None = None,
 ) -> dict[str, Markup | None]:
+    """Return the pictures of a page by name, None where there is nothing to draw."""
     pictures: dict[str, Markup | None] = {"loss": None, "metrics": None, "lengths": None, "attempts": None}
     metrics = evaluation.metrics
     confusion, kept = _most_confused(metrics.confusion, len(evaluation.labels))
@@ -257,7 +262,8 @@ def _most_confused(confusion: Sequence[Cell], num_classes: int) -> tuple[npt.NDA
     return matrix, kept
 
 
-def _environment() -> Environment:
+def templates() -> Environment:
+    """Return the templates of the page and the card, with their filters."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,

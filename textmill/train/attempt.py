@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -110,6 +110,34 @@ def save_attempts(run_dir: Path, attempts: Sequence[Attempt], identity: dict[str
     """
     tried = [attempt.as_json() for attempt in attempts]
     write_json(run_dir / FILE, {"format": 1, "attempts": tried, "identity": identity})
+
+
+def attempts_given_up(run_dir: Path, ended: str) -> list[Attempt]:
+    """Return the attempts of a run that was given up, the last one with the diagnosis.
+
+    Where nobody kept them (a stream, a guard that is switched off) they are read from the event log.
+
+    Args:
+        run_dir: of the run.
+        ended: why the last one ended, in words.
+    """
+    attempts = load_attempts(run_dir) or [Attempt(1)]
+    last = attempts[-1]
+    if last.status == "alarm" and last.verdict is not None:
+        return attempts
+    folder = last.folder(run_dir)
+    verdict, figures = last_verdict(folder), figures_of(folder)
+    if verdict is None or not verdict.is_alarm:  # without a guard only numbers that are none end a training
+        verdict = Verdict("not-a-number", int(figures["steps"]), {}, f"It ended with {ended}.", True)
+    return [*attempts[:-1], replace(last, status="alarm", ended=ended, verdict=verdict, **figures)]
+
+
+def last_verdict(folder: Path) -> Verdict | None:
+    """Return what the guard said last in the event log of an attempt; None: nothing."""
+    found = [event for event in read_events(folder / EVENTS) if event["event"] == "verdict"]
+    if not found:
+        return None
+    return Verdict.from_json({name: value for name, value in found[-1].items() if name != "event"})
 
 
 def told(attempt: Attempt) -> dict[str, Any]:

@@ -196,6 +196,7 @@ def train_feed(
     identity: dict[str, Any],
     guard: Guard | None = None,
     found: Checkpoint | None = None,
+    way_out: str = "Lower train.lr, or let [rescue] try the cures.",
     progress: Progress = SILENT,
     hooks: Sequence[Hook] = (),
 ) -> TrainResult:
@@ -214,6 +215,7 @@ def train_feed(
         guard: watches the steps; an alarm of it ends the training.
         found: the checkpoint to go on from, out of `begin_or_resume`; its data are checked there,
             its settings here.
+        way_out: what an alarm of the guard advises.
         progress: who watches.
         hooks: who else takes note.
 
@@ -238,6 +240,7 @@ def train_feed(
             identity=identity,
             guard=guard,
             num_steps=feed.num_steps(config.epochs),
+            way_out=way_out,
         )
         assert parts.num_steps > 0, "a plan without batches"
         counters = found.counters if found else Counters()
@@ -328,10 +331,13 @@ def _refuse(parts: Parts, counters: Counters, events: EventLog, verdict: Verdict
     if not verdict.is_alarm:
         return
     kept = f"The best state so far is in {parts.run_dir / best_states.FOLDER}. " if counters.best.step else ""
+    fix = parts.way_out
+    if verdict.kind == "data-or-wiring":
+        fix = "No cure helps against a fault in the data or the wiring: `textmill check` looks for it."
     raise TrainingGaveUp(
         "A training must leave the constant answer behind",
         got=f"{verdict.kind} at step {verdict.step}: {verdict.sentence.rstrip('.')}",
-        fix=f"{kept}Lower train.lr, or let [rescue] try the cures.",
+        fix=kept + fix,
     )
 
 

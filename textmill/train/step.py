@@ -52,6 +52,8 @@ class Parts:
     """Watches the steps; None: nobody does."""
     num_steps: int
     """Steps of all epochs together, which the schedule spans."""
+    way_out: str = ""
+    """What an alarm of the guard advises."""
 
 
 def look_first(parts: Parts, batch: Batch) -> Verdict | None:

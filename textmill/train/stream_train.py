@@ -36,6 +36,11 @@ from textmill.train.rows import encode_rows
 from textmill.train.stream_feed import StreamFeed
 from textmill.train.stream_steps import StepMaker
 
+_WAY_OUT = (
+    "A stream has no [rescue]: lower train.lr; raise data.shuffle_rows, or mix files that are sorted by "
+    "class; or set data.streaming = false, which has the cures."
+)
+
 
 def refuse_order(order: OrderConfig) -> None:
     """Raise where a strategy needs to see all rows before the first step.
@@ -139,6 +144,7 @@ def train_stream(
             ),
             guard=_guard_for(guard, loss, splits.labels),
             found=found,
+            way_out=_WAY_OUT,
             progress=progress,
             hooks=hooks,
         )
