@@ -110,7 +110,8 @@ def test_a_refusal_by_the_gate_is_exit_code_3(tmp_path, call):
     assert "Traceback" not in err
 
 
-def test_a_training_whose_loss_is_no_number_is_exit_code_4(tmp_path, call):
+@pytest.mark.parametrize("guard", ["true", "false"])
+def test_a_training_whose_loss_is_no_number_is_exit_code_4(tmp_path, call, guard):
     path = write_toy_project(tmp_path)
     classifier, tokenizer = toy_classifier()
     for weights in classifier.encoder.parameters():
@@ -118,11 +119,15 @@ def test_a_training_whose_loss_is_no_number_is_exit_code_4(tmp_path, call):
     save(classifier, tokenizer, tmp_path / "broken")
     toml = [line for line in path.read_text().splitlines() if not line.startswith("architecture")]
     path.write_text("\n".join(toml).replace(BACKBONE, "./broken"))
-    code, out, err = call("train", path, "--json")
+    code, out, err = call("train", path, "--json", "--set", f"guard.enabled={guard}")
     assert code == 4, err
     assert last_json(out)["error"]["kind"] == "TrainingGaveUp"
-    assert "Before the first step" in err
-    assert "Lower" not in err
+    (told,) = tmp_path.rglob("gave-up.json")
+    assert json.loads(told.read_text())["given_up"]["kind"] == "not-a-number"
+    assert str(told.with_name("report.html")) in err
+    if guard == "true":
+        assert "Before the first step" in err
+        assert "Lower" not in err
 
 
 def test_a_wrong_option_is_exit_code_2(call):

@@ -5,7 +5,7 @@ import pytest
 
 from tests.conftest import write_toy_project
 from textmill.answers import predict_texts
-from textmill.core.errors import DataError, GateRefused, ProjectError, StoreError
+from textmill.core.errors import DataError, GateRefused, ProjectError, StoreError, TrainingGaveUp
 from textmill.pipeline import check, promote_run, publish_run, run, train_run
 from textmill.project import load_project
 from textmill.run_folder import newest_unfinished
@@ -190,3 +190,36 @@ def test_the_tokenizer_of_a_bundle_does_not_depend_on_what_ran_before(tmp_path):
     long_text = " ".join(["film"] * 200)
     whole, cut = predict_texts(project, [long_text, " ".join(["film"] * 30)], version=second).scores
     assert whole == pytest.approx(cut, abs=1e-6)
+
+
+STUCK = [
+    "train.lr=0.03",
+    "train.batch_size=16",
+    "train.epochs=2",
+    "train.warmup_share=0.0",
+    "rescue.ladder=[]",
+]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_given_up_is_reported_never_published_and_may_go_on(tmp_path):
+    path = write_toy_project(tmp_path, 640)
+    project = load_project(path, STUCK)
+    with pytest.raises(TrainingGaveUp, match=r"never-left.*report\.html") as caught:
+        train_run(project)
+    assert caught.value.exit_code == 4
+    folder = newest_unfinished(project)
+    told = json.loads((folder / "gave-up.json").read_text())
+    assert told["given_up"]["kind"] == told["attempts"][0]["verdict"] == "never-left"
+    assert told["baseline"]["metrics"]["rows"] > 0
+    assert "Given up" in (folder / "report.html").read_text()
+    with pytest.raises(StoreError, match="given up"):
+        publish_run(folder)
+    with pytest.raises(StoreError, match="finished run"):
+        predict_texts(project, ["a film"])
+    cured = train_run(load_project(path, [*STUCK[:-1], 'rescue.ladder=["lower-lr"]']), resume=True)
+    assert cured.folder == folder
+    assert [attempt["status"] for attempt in cured.training.attempts] == ["alarm", "healthy"]
+    assert not (folder / "gave-up.json").exists()
+    assert "Given up" not in (folder / "report.html").read_text()
+    assert publish_run(folder) == 1

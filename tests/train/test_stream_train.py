@@ -12,11 +12,12 @@ import pytest
 from tests.toy import toy_classifier, toy_examples, toy_model_config
 from tests.train.parts import toy_config
 from tests.train.streams import as_line, toy_stream, write_stream
-from textmill.core.errors import ProjectError
+from textmill.core.errors import ProjectError, TrainingGaveUp
 from textmill.data.bad_rows import SIDE_FILE
 from textmill.order.config import OrderConfig
 from textmill.pipeline import train_run
 from textmill.project import load_project
+from textmill.train.guard.config import GuardConfig
 from textmill.train.hooks import EVENTS, Evaluated, StepDone
 from textmill.train.result import TrainResult
 from textmill.train.stream_train import train_stream
@@ -86,6 +87,18 @@ def test_a_project_trains_on_a_stream_up_to_its_report(tmp_path: Path) -> None:
     assert report["data"]["sources"]["train"]["bad_rows"]["count"] == 1
     assert json.loads((done.folder / SIDE_FILE).read_text())["row"] == 301
     assert done.training.steps > 0
+
+
+@pytest.mark.slow
+def test_an_alarm_on_a_stream_advises_what_a_stream_has(tmp_path: Path) -> None:
+    write_stream(tmp_path, num=700, files=1)
+    stream = toy_stream(tmp_path, prefetch=0)
+    classifier, tokenizer = toy_classifier(stream.splits.labels)
+    config = toy_config(lr=0.03, batch_size=16, warmup_share=0.0)
+    with pytest.raises(TrainingGaveUp, match=r"never-left.*no \[rescue\].*data\.shuffle_rows"):
+        train_stream(
+            classifier, tokenizer, stream, config, OrderConfig(), tmp_path / "run", guard=GuardConfig()
+        )
 
 
 def test_an_order_that_must_see_all_rows_is_refused(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def draw_attempts(
     if top > highest:
         top = highest
         said = f"cut off here; the highest loss is {np.max(everything):.4g}"
-        _mark(picture, axes, said, (1, 1), ("axes fraction", "axes fraction"), "right", (0, 6))
+        _mark(picture, axes, said, (1, 1), ("axes fraction", "axes fraction"), "right", (0, 19))
     axes.set_ylim(0, top)
     _label_steps(picture, axes, np.arange(1, begin + 1, dtype=np.float64))
     return picture.svg("Training loss of all attempts, one after the other")
