@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.toy import toy_examples
-from tests.train.streams import all_ids, ids_of, toy_feed, toy_stream, write_stream
+from tests.train.streams import all_ids, as_line, ids_of, toy_feed, toy_stream, write_stream
 from textmill.core.errors import DataError
 from textmill.data.split import position
 from textmill.data.stream.source import IterableSource
@@ -109,3 +109,19 @@ def test_duplicates_inside_a_pool_are_dropped_and_counted(tmp_path: Path) -> Non
     num_train = sum(position(row["text"]) < 0.8 for row in rows)
     assert len(list(chain(*all_ids(feed)))) == num_train
     assert feed.counts["duplicates"] == num_train
+
+
+def test_every_pool_the_first_too_holds_rows_of_every_class_of_a_sorted_folder(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    for number in range(4):
+        lines = [as_line(row) for row in toy_examples(6000, 4) if row.labels == (f"class{number}",)]
+        (tmp_path / "d" / f"{number}.jsonl").write_text("".join(lines))
+    stream = toy_stream(tmp_path, "d", shuffle_rows=256)
+    make = toy_feed(stream)._make
+    sizes = []
+    for pool in make.pools(make.begin(0)):
+        shares = np.bincount(pool.targets, minlength=4) / len(pool.targets)
+        sizes.append(len(pool.targets))
+        assert pool.after is None or shares.min() > 0.1
+    assert len(sizes) > 12
+    assert max(sizes) < 512

@@ -8,7 +8,7 @@ cannot be entered are errors; a name that is not there is an error with its near
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -97,7 +97,18 @@ def others_in(path: str, base: Path) -> str | None:
     place = place_of(path, base)
     if not place.is_dir():
         return None
-    others = [file.relative_to(place).as_posix() for file in _seen(place) if not kind_of(file)]
+    return others_among(
+        path, [file.relative_to(place).as_posix() for file in _seen(place) if not kind_of(file)]
+    )
+
+
+def others_among(path: str, others: Sequence[str]) -> str | None:
+    """Return a sentence on files of no known kind; None if there are none.
+
+    Args:
+        path: of the folder, as in the project file.
+        others: names of such files in it.
+    """
     if not others:
         return None
     return f"{path}: {len(others)} files of other kinds are left out ({', '.join(others[:5])})"

@@ -89,6 +89,18 @@ class Rows:
             )
         return self.columns[name]
 
+    def part(self, begin: int, end: int | None = None) -> Rows:
+        """Return the rows from `begin` up to `end`; Arrow columns stay Arrow."""
+        rows = slice(begin, end)
+        if isinstance(self.columns, ArrowColumns):
+            num = len(self.row_number[rows])
+            columns: Mapping[str, list[Any]] = ArrowColumns(
+                {name: array.slice(begin, num) for name, array in self.columns.arrays.items()}
+            )
+        else:
+            columns = {name: values[rows] for name, values in self.columns.items()}
+        return Rows(columns, self.files[rows], self.row_number[rows], self.notes)
+
     def take(self, indices: list[int]) -> Rows:
         """Return the rows at `indices`, in that order."""
         return Rows(

@@ -1,8 +1,8 @@
 """From a stream to the steps of an epoch, pool by pool; loads no torch, so that it starts soon elsewhere.
 
-A pool is a number of chunks: its rows are filtered, freed of exact duplicates, tokenised, shuffled,
-grouped by length and cut by the token budget. The first pool of an epoch is one chunk, so that the first
-batch comes at once; later ones grow up to `data.shuffle_rows`.
+A pool is a number of slices, at least one of each part that is being read: its rows are filtered, freed of
+exact duplicates, tokenised, shuffled, grouped by length and cut by the token budget. The first pool of an
+epoch is small, so that the first batch comes at once; later ones grow up to `data.shuffle_rows`.
 
 Promises: the steps are a function of (seed, epoch, source, settings); a pool's beginning is a
 place in the source and a few counts, so that a pool is read again rather than kept.
@@ -23,7 +23,9 @@ from textmill.core.errors import DataError
 from textmill.core.seeds import stream_seed
 from textmill.core.types import Example
 from textmill.data.bad_rows import BadRows
+from textmill.data.rows import Rows
 from textmill.data.stream.heads import Heads
+from textmill.data.stream.parts import NUM_HEADS
 from textmill.data.stream.source import Source
 from textmill.data.stream.usable import Usable
 from textmill.encode.long_text import row_weights
@@ -31,6 +33,9 @@ from textmill.encode.padding import lengths_of, pad
 from textmill.encode.tokenizer import Tokenizer
 from textmill.order.sampler import BatchPlan
 
+_FIRST_ROWS = 512
+_FIRST_CHARACTERS = 1 << 18
+"""The first pool: a quarter of a second's tokenising on one core, so that the first batch comes soon."""
 _GROWTH = 4
 _POOL_CHARACTERS = 64 << 20
 """A pool ends here even if it has few rows: with ids and objects a quarter of a GiB at most."""
@@ -116,7 +121,7 @@ class StepMaker:
             DataError: a bad row where that is not to be skipped, or a source that does not come back.
         """
         bad = BadRows(self.usable.config.on_bad_row, self.side_file)
-        heads = Heads(self.source, self.seed, bad, state=start.heads)
+        heads = self._heads(bad, start.heads)
         at: PoolStart | None = start
         try:
             while at is not None:
@@ -142,15 +147,24 @@ class StepMaker:
             None if pool.weights is None else pool.weights[positions],
         )
 
+    def _heads(self, bad: BadRows, state: dict[str, Any] | None = None, number: int = 0) -> Heads:
+        def keep(rows: Rows) -> Rows:
+            return self.usable.whole_tables(rows, bad)
+
+        return Heads(self.source, self.seed, bad, number, state, keep)
+
     def _fill(self, at: PoolStart, heads: Heads, bad: BadRows) -> tuple[list[Example], int, bool, Heads]:
-        """Read chunks until the pool is full; return its rows, the rows read, and whether the epoch ends."""
-        target = min(self.pool_rows, 1024 * _GROWTH**at.number)
+        """Read slices until the pool is full; return its rows, the rows read, and whether the epoch ends."""
+        target = min(self.pool_rows, _FIRST_ROWS * _GROWTH ** min(at.number, 16))
+        bound = min(_POOL_CHARACTERS, _FIRST_CHARACTERS * _GROWTH ** min(at.number, 16))
+        share = min(1.0, bound / (NUM_HEADS * _FIRST_CHARACTERS))
         found: list[Example] = []
-        rows = characters = 0
+        rows = characters = num_slices = 0
         is_empty_pass = heads.state()["next"] == 0
         while True:
-            chunk = heads.next_chunk()
-            if chunk is None:
+            left = target if self.epoch_rows is None else min(target, self.epoch_rows - at.rows - rows)
+            part = heads.next_rows(left, share)
+            if part is None:
                 if self.epoch_rows is None:
                     return found, rows, True, heads
                 if is_empty_pass and not rows:
@@ -158,18 +172,20 @@ class StepMaker:
                         "A stream must give rows", got="a whole pass without any", fix="Check the source."
                     )
                 heads.close()
-                heads, is_empty_pass = Heads(self.source, self.seed, bad, heads.number + 1), True
+                heads, is_empty_pass = self._heads(bad, number=heads.number + 1), True
                 continue
             is_empty_pass = False
-            rows += len(chunk.rows)
-            examples = self.usable.sort(chunk.rows, bad, self.counts)["train"]
+            rows += len(part)
+            num_slices += 1
+            examples = self.usable.sort(part, bad, self.counts)["train"]
             found += examples
             characters += sum(
                 len(row.text) if isinstance(row.text, str) else sum(map(len, row.text)) for row in examples
             )
             if self.epoch_rows is not None and at.rows + rows >= self.epoch_rows:
                 return found, rows, True, heads
-            if len(found) >= target or characters >= _POOL_CHARACTERS or (at.number == 0 and found):
+            is_full = len(found) >= target or characters >= bound
+            if is_full and num_slices >= heads.num_open:
                 return found, rows, False, heads
 
     def _make(self, at: PoolStart, examples: list[Example], rows: int, is_end: bool, heads: Heads) -> Pool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from textmill.data.stream.open import open_stream, with_bad_rows
 def add(folder: Path, line: str) -> None:
     # The long row puts the line into the second piece of the file, behind those that are read at the opening.
     long = json.dumps({"id": "long", "text": "long", "label": "class0", "more": "x" * 300_000}) + "\n"
-    rows = "".join(map(as_line, toy_examples(599, seed=5)))
+    rows = "".join(as_line(replace(row, id=f"more:{row.id}")) for row in toy_examples(599, seed=5))
     (folder / "rows" / "part-9.jsonl").write_text(rows + long + line)
 
 
@@ -95,3 +96,58 @@ def test_the_number_of_skipped_rows_is_said_at_the_end(tmp_path: Path, listener:
     side_file.write_text(json.dumps(bad) + "\n")
     with_bad_rows(splits, side_file, listener)
     assert listener.said == [f"1 bad row was skipped: {side_file}"]
+
+
+def write_rows(path: Path, rows: list[tuple[str, str, str]]) -> None:
+    path.write_text("".join(as_line(Example(row_id, text, (label,))) for row_id, text, label in rows))
+
+
+def test_given_files_lose_duplicates_conflicts_and_leaks(tmp_path: Path, listener: Listener) -> None:
+    write_stream(tmp_path)
+    valid = [("1", "one", "class0"), ("2", "one", "class0"), ("3", "two", "class0"), ("4", "two", "class1")]
+    write_rows(tmp_path / "v.jsonl", [*valid, ("5", "three", "class0"), ("6", "four", "class1")])
+    write_rows(tmp_path / "w.jsonl", [("7", "three", "class0"), ("8", "five", "class1")])
+    values = {"train": "rows", "id": "id", "streaming": True, "valid": "v.jsonl", "test": "w.jsonl"}
+    splits = open_stream(DataConfig(**values), tmp_path, seed=0, progress=listener).splits  # type: ignore[arg-type]
+    assert [row.id for row in splits.valid] == ["1", "6"]
+    assert [row.id for row in splits.test] == ["7", "8"]
+    report = splits.report
+    assert report.sources["valid"].rows == 6
+    assert report.sources["valid"].duplicates.rows == ("2",)
+    assert report.sources["valid"].conflicts.rows == ("3", "4")
+    assert report.leakage["valid"].rows == ("5",)
+    assert any("1 rows left valid" in line for line in listener.said)
+
+
+def test_gathered_rows_hold_no_text_twice(tmp_path: Path) -> None:
+    rows = [(str(number), f"text {number % 700}", f"class{number % 2}") for number in range(1400)]
+    write_rows(tmp_path / "t.jsonl", rows)
+    splits = toy_stream(tmp_path, "t.jsonl").splits
+    for side in (splits.valid, splits.test, splits.train):
+        assert len({row.text for row in side}) == len(side) > 40
+    assert splits.report.sources["train"].duplicates.count == 700
+
+
+def test_an_id_that_stands_twice_in_the_first_rows_is_refused(tmp_path: Path) -> None:
+    rows = [(str(number % 299), f"text {number}", f"class{number % 2}") for number in range(300)]
+    write_rows(tmp_path / "t.jsonl", rows)
+    with pytest.raises(DataError, match=r"'0' twice, in t\.jsonl:1 and t\.jsonl:300"):
+        toy_stream(tmp_path, "t.jsonl", head_rows=20)
+
+
+def test_all_counts_of_a_report_are_those_of_the_first_rows(tmp_path: Path) -> None:
+    write_stream(tmp_path, num=300, files=1)
+    with open(tmp_path / "rows" / "part-0.jsonl", "a") as file:
+        file.write("{broken\n")
+    splits = toy_stream(tmp_path, on_bad_row="skip", head_rows=20).splits
+    source = splits.report.sources["train"]
+    assert (source.rows, source.bad_rows.count) == (301, 1)
+    side_file = tmp_path / "bad-rows.jsonl"
+    bad = [{"file": "t.jsonl", "row": row, "reason": "no JSON", "raw": "{", "rows": 1} for row in range(9)]
+    side_file.write_text("".join(json.dumps(row) + "\n" for row in bad))
+    source = with_bad_rows(splits, side_file).report.sources["train"]
+    assert (source.rows, source.bad_rows.count) == (301, 1)
+    assert source.notes == (
+        "a stream: all counts are those of its first rows",
+        "in the whole training 9 bad rows were skipped: bad-rows.jsonl",
+    )

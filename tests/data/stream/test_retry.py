@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -17,6 +18,7 @@ from textmill.core.errors import DataError
 from textmill.data.bad_rows import BadRows
 from textmill.data.find_files import as_source_file
 from textmill.data.read_file import read_file
+from textmill.data.stream.remote import remote_files
 from textmill.data.stream.retry import RetryingFile
 from textmill.data.stream.source import FileSource, open_source
 
@@ -111,6 +113,14 @@ def breaking_server(content: bytes, breaks: set[int]) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def test_a_url_is_asked_again_while_its_server_is_away(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/t.jsonl"
+        with pytest.raises(DataError, match=r"must come back.* after 3 tries"):
+            remote_files(url, waits_s=(0, 0))
 
 
 @pytest.mark.parametrize("breaks", [set(), {0, 1}, {1, 3, 5}])

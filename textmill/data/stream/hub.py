@@ -39,6 +39,10 @@ class HubSource:
         """Its shards."""
         return max(1, int(self.rows.num_shards))
 
+    def weight(self, part: int) -> int:
+        """Return 1: shards are taken to be of one size."""
+        return 1
+
     def read(self, part: int, after: Position | None, bad: BadRows) -> Iterator[Chunk]:
         """Yield the rows of a shard in chunks."""
         name = self.name if self.num_parts == 1 else f"{self.name}/{part}"
@@ -79,6 +83,10 @@ class SavedSource:
 
     num_parts = 1
     can_move = True
+
+    def weight(self, part: int) -> int:
+        """Return 1: shards are taken to be of one size."""
+        return 1
 
     def read(self, part: int, after: Position | None, bad: BadRows) -> Iterator[Chunk]:
         """Yield the rows in chunks."""

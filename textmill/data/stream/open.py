@@ -18,20 +18,23 @@ from textmill.core.seeds import numpy_generator
 from textmill.core.types import Example, Task
 from textmill.data.bad_rows import BadRows
 from textmill.data.config import DataConfig
-from textmill.data.find_files import others_in
-from textmill.data.labels import LabelNames, survey_labels, tidy_label
+from textmill.data.labels import survey_labels, tidy_label
 from textmill.data.prepare import Splits
 from textmill.data.read_chunks import read_chunks
-from textmill.data.report import DataReport, Left, SourceReport
+from textmill.data.report import NUM_LISTED, DataReport, Left, SourceReport, listed
 from textmill.data.rows import Rows
 from textmill.data.split import SIDES, Side
-from textmill.data.stream.heads import NUM_HEADS, Heads
+from textmill.data.stream.gathered import Ids, settle
+from textmill.data.stream.heads import Heads
+from textmill.data.stream.parts import NUM_HEADS
 from textmill.data.stream.source import Count, FileSource, Source, open_source
 from textmill.data.stream.usable import Usable
 from textmill.data.text_hash import hash_texts
 
 _SCANNED_PER_ROW = 25
 """Rows looked at for each row wanted, at most: enough for a share of 5 % each."""
+_SLICED_ROWS = 2048
+"""Rows taken of all parts together in one turn each."""
 _SAMPLE_ROWS = 20_000
 """Training rows kept for the token budget, class weights, the baseline and the report."""
 
@@ -76,27 +79,30 @@ def open_stream(
     Raises:
         DataError: nothing there, no rows, fewer than two classes, or a source that cannot be counted.
     """
-    bad = BadRows(config.on_bad_row, side_file)
     if source is None:
         source = open_source(config.train, base, separator=config.separator, encoding=config.encoding)
-        others = others_in(config.train, base) if isinstance(source, FileSource) else None
-        if others:
-            progress.say(others)
+        if isinstance(source, FileSource) and source.others:
+            progress.say(source.others)
     known = None if config.labels is None else tuple(sorted(set(map(tidy_label, config.labels))))
-    given, held_out = _given_sides(config, base, Usable(config, task, known), bad)
+    given = _given_sides(config, base, Usable(config, task, known), side_file)
+    held_out = {number for found in given.values() for number in found.hashes}
     usable = Usable(config, task, known, frozenset(held_out))
-    counts: Counter[str] = Counter(bad_elsewhere=bad.count)
+    counts: Counter[str] = Counter()
     spellings: Counter[str] = Counter()
-    sides = _gather(source, usable, seed, bad, counts, spellings)
+    bad = BadRows(config.on_bad_row, side_file)
+    counts.update(bad_before=bad.count, listed_before=len(bad.first))
+    gathered = _gather(source, usable, seed, bad, counts, spellings)
     bad.flush()
-    sides.update(given)
+    sides, left = _settled(gathered, config, seed)
+    sides.update({side: found.rows for side, found in given.items()})
+    leaks = _stop_leak(sides, progress)
     labels = _classes(known, task, sides, progress)
     names = survey_labels(spellings)
     names.say_merged(progress)
     _refuse_empty(sides, counts)
     count = source.count()
     num_seen = max(1, counts["rows"])
-    share = len(sides["train"]) / num_seen
+    share = len(gathered["train"]) / num_seen
     rows = config.epoch_rows or count.rows
     if rows is None:
         raise DataError(
@@ -108,7 +114,16 @@ def open_stream(
         progress.say(f"The source holds about {rows:,} rows (an estimate, corrected after the first epoch).")
     sample = sides["train"][:_SAMPLE_ROWS]
     fingerprint = _fingerprint(source, usable, labels)
-    report = _report(config, counts, bad, {**sides, "train": sample}, labels, names)
+    notes = ("a stream: all counts are those of its first rows",)
+    sources: dict[str, SourceReport] = {
+        "train": _source_report(config.train, config, counts, bad, left, notes),
+        **{side: found.report for side, found in given.items()},
+    }
+    by_side = {
+        side: {label: sum(label in row.labels for row in rows) for label in labels}
+        for side, rows in {**sides, "train": sample}.items()
+    }
+    report = DataReport(sources, names, by_side, leaks)
     splits = Splits(sample, sides["valid"], sides["test"], labels, report, fingerprint, task)
     return Stream(
         source=source,
@@ -120,26 +135,72 @@ def open_stream(
     )
 
 
+@dataclass(frozen=True)
+class _Given:
+    """A validation or test file."""
+
+    rows: list[Example]
+    hashes: list[int]
+    """Of the texts of all its rows."""
+    report: SourceReport
+
+
 def _given_sides(
-    config: DataConfig, base: Path, usable: Usable, bad: BadRows
-) -> tuple[dict[Side, list[Example]], set[int]]:
-    """Return the rows of validation and test files, and the hashes of their texts."""
-    found: dict[Side, list[Example]] = {}
-    held_out: set[int] = set()
+    config: DataConfig, base: Path, usable: Usable, side_file: Path | None
+) -> dict[Side, _Given]:
+    """Read the validation and test files."""
+    found: dict[Side, _Given] = {}
     paths: dict[Side, str | None] = {"valid": config.valid, "test": config.test}
     for side, path in paths.items():
         if path is None:
             continue
+        bad = BadRows(config.on_bad_row, side_file)
+        counts: Counter[str] = Counter(bad_before=bad.count, listed_before=len(bad.first))
+        ids = Ids(config.id)
         chunks = read_chunks(path, base, separator=config.separator, encoding=config.encoding, bad=bad)
-        rows = [
-            example
-            for chunk in chunks
-            for examples in usable.sort(chunk.rows, bad, Counter()).values()
-            for example in examples
-        ]
-        found[side] = rows
-        held_out.update(hash_texts([example.text for example in rows]).tolist())
-    return found, held_out
+        rows: list[Example] = []
+        for chunk in chunks:
+            ids.check(chunk.rows)
+            rows += usable.sort_one_side(chunk.rows, bad, counts)
+        bad.flush()
+        stay, twice, torn = settle(rows, config)
+        report = _source_report(path, config, counts, bad, (twice, torn))
+        found[side] = _Given(stay, hash_texts([row.text for row in rows]).tolist(), report)
+    return found
+
+
+def _settled(
+    gathered: dict[Side, list[Example]], config: DataConfig, seed: int
+) -> tuple[dict[Side, list[Example]], tuple[Left, Left]]:
+    """Return the gathered sides without what stands twice, as many rows as wanted, and what was left out."""
+    sides: dict[Side, list[Example]] = {}
+    twice, torn = Left(), Left()
+    for side, rows in gathered.items():
+        # Training goes on beyond these rows, where conflicts are not looked for.
+        rule = config.model_copy(update={"on_conflict": "keep"}) if side == "train" else config
+        sides[side], more_twice, more_torn = settle(rows, rule)
+        twice = _both(twice, more_twice)
+        if side != "train":
+            torn = _both(torn, more_torn)
+            order = numpy_generator(seed, "stream-side", side).permutation(len(sides[side]))
+            sides[side] = [sides[side][index] for index in sorted(order[: config.head_rows].tolist())]
+    return sides, (twice, torn)
+
+
+def _both(first: Left, second: Left) -> Left:
+    return Left(first.count + second.count, (first.rows + second.rows)[:NUM_LISTED])
+
+
+def _stop_leak(sides: dict[Side, list[Example]], progress: Progress) -> dict[Side, Left]:
+    """Drop rows from validation whose text is in the test; none of either trains in any case."""
+    later = {row.text for row in sides["test"]}
+    left = listed([row.id for row in sides["valid"] if row.text in later])
+    sides["valid"] = [row for row in sides["valid"] if row.text not in later]
+    if left.count:
+        progress.say(
+            f"{left.count} rows left valid: their text is also in test (the first is {left.rows[0]})"
+        )
+    return {"valid": left}
 
 
 def _gather(
@@ -151,22 +212,24 @@ def _gather(
     wanted: list[Side] = [] if config.valid else ["valid"]
     if not config.test:
         wanted.append("test")
-    heads = Heads(source, seed, bad)
+    heads = Heads(source, seed, bad, keep=lambda rows: usable.whole_tables(rows, bad))
+    ids = Ids(config.id)
     limit = _SCANNED_PER_ROW * config.head_rows
     last: Rows | None = None
-    # Files may hold one class each: a chunk of each of the first parts is looked at.
+    # Files may hold one class each: a slice of each of the first parts is looked at.
     left = min(NUM_HEADS, source.num_parts)
     while counts["rows"] < limit or left > 0:
         left -= 1
-        chunk = heads.next_chunk()
-        if chunk is None:
+        part = heads.next_rows(_SLICED_ROWS)
+        if part is None:
             break
-        for side, examples in usable.sort(chunk.rows, bad, counts).items():
+        ids.check(part)
+        for side, examples in usable.sort(part, bad, counts).items():
             sides[side] += examples
         if usable.task != "multilabel":
-            values = chunk.rows.columns.get(config.label, [])
+            values = part.columns.get(config.label, [])
             spellings.update(value for value in values if isinstance(value, str) and tidy_label(value))
-        last = chunk.rows if len(chunk.rows) else last
+        last = part
         has_sides = all(len(sides[side]) >= config.head_rows for side in wanted)
         if left <= 0 and has_sides and len(sides["train"]) >= config.head_rows:
             break
@@ -178,9 +241,6 @@ def _gather(
     ):
         if last is not None and column is not None and counts[f"lacking {column}"] == counts["rows"]:
             last.column(column, key)
-    for side in wanted:
-        chosen = numpy_generator(seed, "stream-side", side).permutation(len(sides[side]))[: config.head_rows]
-        sides[side] = [sides[side][index] for index in sorted(chosen.tolist())]
     return sides
 
 
@@ -223,45 +283,42 @@ def _fingerprint(source: Source, usable: Usable, labels: tuple[str, ...]) -> str
     return hashlib.sha256(facts.encode()).hexdigest()
 
 
-def listed_bad(bad: BadRows) -> Left:
-    """Return the count and the first places of bad rows."""
-    return Left(bad.count, tuple(row.place for row in bad.first))
-
-
 def with_bad_rows(splits: Splits, side_file: Path, progress: Progress = SILENT) -> Splits:
-    """Return the splits with the bad rows of the whole training in their report, and say how many."""
-    found = listed_bad(BadRows("skip", side_file))
-    if found.count:
-        bad = "bad row was" if found.count == 1 else "bad rows were"
-        progress.say(f"{found.count} {bad} skipped: {side_file}")
-    sources = {name: replace(source, bad_rows=found) for name, source in splits.report.sources.items()}
+    """Return the splits with a note on the bad rows of the whole training in their report, and say how many.
+
+    The counts beside it stay those of the first rows, all of them.
+    """
+    found = BadRows("skip", side_file)
+    if not found.count:
+        return splits
+    bad = "bad row was" if found.count == 1 else "bad rows were"
+    progress.say(f"{found.count} {bad} skipped: {side_file}")
+    train = splits.report.sources["train"]
+    note = f"in the whole training {found.count} {bad} skipped: {side_file.name}"
+    sources = {**splits.report.sources, "train": replace(train, notes=(*train.notes, note))}
     return replace(splits, report=replace(splits.report, sources=sources))
 
 
-def _report(
+def _source_report(
+    path: str,
     config: DataConfig,
     counts: Counter[str],
     bad: BadRows,
-    sides: dict[Side, list[Example]],
-    labels: tuple[str, ...],
-    names: LabelNames,
-) -> DataReport:
-    notes = ["a stream: counts are those of its first rows"]
-    source = SourceReport(
-        path=config.train,
+    left: tuple[Left, Left],
+    notes: tuple[str, ...] = (),
+) -> SourceReport:
+    before = counts["bad_before"]
+    places = tuple(row.place for row in bad.first[counts["listed_before"] :])
+    return SourceReport(
+        path=path,
         # Rows that could not be read never came as rows.
-        rows=counts["rows"] - counts["unfit"] + bad.count - counts["bad_elsewhere"],
+        rows=counts["rows"] - counts["unfit"] + bad.count - before,
         columns=tuple(filter(None, (config.text, config.text_pair, config.label, config.id))),
-        notes=tuple(notes),
+        notes=notes,
         cleaned={},
         missing_text=Left(counts["missing_text"]),
         missing_label=Left(counts["missing_label"]),
-        duplicates=Left(),
-        conflicts=Left(),
-        bad_rows=listed_bad(bad),
+        duplicates=left[0],
+        conflicts=left[1],
+        bad_rows=Left(bad.count - before, places),
     )
-    by_side = {
-        side: {label: sum(label in row.labels for row in rows) for label in labels}
-        for side, rows in sides.items()
-    }
-    return DataReport({"train": source}, names, by_side)

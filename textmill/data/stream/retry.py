@@ -136,10 +136,12 @@ def retrying(
             return work()
         except Exception as err:  # file systems of URLs raise what their libraries do (aiohttp, botocore)
             drop()
-            if isinstance(err, FileNotFoundError | PermissionError):
+            if isinstance(err, DataError):
+                raise
+            if isinstance(err, FileNotFoundError | PermissionError) or _is_refusal(err):
                 raise DataError(
                     "The data file must be readable",
-                    got=f"{err.strerror or str(err)!r} for {name}",
+                    got=f"{getattr(err, 'strerror', None) or str(err)!r} for {name}",
                     fix="Check that it is there, and its permissions.",
                 ) from err
             if wait is None:
@@ -150,6 +152,12 @@ def retrying(
                 ) from err
             log.warning("%s broke off at byte %d (%s); next try in %g s", name, place(), err, wait)
             time.sleep(wait)
+
+
+def _is_refusal(err: Exception) -> bool:
+    """Whether a server answered that it will not give it: asking again would not help."""
+    status = getattr(err, "status", None)
+    return isinstance(status, int) and 400 <= status < 500 and status not in (408, 425, 429)
 
 
 def open_retrying(file: SourceFile, waits_s: Sequence[float] = WAITS_S) -> BinaryIO:

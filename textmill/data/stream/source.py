@@ -2,14 +2,11 @@
 
 Promises: the parts and their order are a function of the files alone; rows and their ids do not depend on
 the order in which parts are read. A source can be sent to another process unless it says otherwise.
-What is not covered: a csv is one part (where its rows begin cannot be known without reading them), and
-so is a `.gz` and an arrow file; put large ones into several files so that they can be mixed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -17,29 +14,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from textmill.core.errors import DataError
 from textmill.data.bad_rows import BadRows
 from textmill.data.duplicates import shorten
-from textmill.data.find_files import (
-    SourceFile,
-    as_source_file,
-    find_files,
-    kind_of,
-    place_of,
-    refuse_own_folder,
-)
+from textmill.data.find_files import SourceFile, find_files, others_in, place_of, refuse_own_folder
 from textmill.data.read_file import read_file
 from textmill.data.read_table import num_rows
 from textmill.data.rows import Chunk, Position, Rows
 from textmill.data.stream.limit import limited
+from textmill.data.stream.parts import BLOCK_BYTES, Part, estimate_rows, parts_of
+from textmill.data.stream.remote import remote_files
 from textmill.data.stream.retry import WAITS_S, open_retrying, size_of
 
-PART_BYTES = 64 << 20
-"""Size of the parts of a JSON lines file: 32 parts of 2 GB, enough to mix from; found by one seek each."""
-BLOCK_BYTES = 1 << 18
-"""Text is read in blocks of 256 KiB, some hundred to some thousand rows, so that a batch comes soon."""
 _CHUNK_ROWS = 1024
 _PRINT_BYTES = 1 << 16
 
@@ -66,6 +53,10 @@ class Source(Protocol):
         """Whether another process can read it."""
         ...
 
+    def weight(self, part: int) -> int:
+        """Return about how large a part is beside the others, at least 1."""
+        ...
+
     def read(self, part: int, after: Position | None, bad: BadRows) -> Iterator[Chunk]:
         """Yield the rows of a part in chunks, from the beginning or from behind a chunk."""
         ...
@@ -80,24 +71,16 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class _Part:
-    file: SourceFile
-    begin: int = 0
-    """Byte, or row group."""
-    end: int | None = None
-    """Byte or row group behind it; None: the file's end."""
-    first_row: int = 0
-
-
-@dataclass(frozen=True)
 class FileSource:
     """Files on this machine or behind a URL."""
 
-    parts: tuple[_Part, ...]
+    parts: tuple[Part, ...]
     files: tuple[SourceFile, ...]
     separator: str | None = None
     encoding: str | None = None
     waits_s: Sequence[float] = WAITS_S
+    others: str | None = None
+    """A sentence on files of no known kind beside them."""
 
     @property
     def num_parts(self) -> int:
@@ -109,13 +92,15 @@ class FileSource:
         """Whether another process can read it: not what lives in this process's memory."""
         return all(getattr(file.file_system, "protocol", "") != "memory" for file in self.files)
 
+    def weight(self, part: int) -> int:
+        """Return the bytes of a part."""
+        return self.parts[part].weight
+
     def read(self, part: int, after: Position | None, bad: BadRows) -> Iterator[Chunk]:
         """Yield the rows of a part in chunks."""
         found = self.parts[part]
         is_table = found.file.kind == ".parquet"
-        start = after
-        if start is None and (found.begin or found.first_row):
-            start = Position(found.file.name, found.first_row, found.begin)
+        start = after or found.start
 
         def open_part(file: SourceFile) -> BinaryIO:
             stream = open_retrying(file, self.waits_s)
@@ -133,7 +118,10 @@ class FileSource:
         for chunk in chunks:
             if is_table and found.end is not None and chunk.after.offset >= found.end:
                 return
-            yield chunk
+            too_many = 0 if found.last_row is None else chunk.after.row - found.last_row
+            if too_many >= len(chunk.rows) > 0:
+                return
+            yield _without_last(chunk, too_many) if too_many > 0 else chunk
 
     def count(self) -> Count:
         """Count by what tables say of themselves, estimate texts by the bytes of their first rows."""
@@ -148,27 +136,8 @@ class FileSource:
                     is_exact = False
             else:
                 is_exact = False
-                total += self._estimate(file)
+                total += estimate_rows(file, self.encoding, self.separator, self.waits_s)
         return Count(total, is_exact)
-
-    def _estimate(self, file: SourceFile) -> int:
-        """Rows by the size of the first ones; what was unpacked of a `.gz` against what was read for it."""
-        size = size_of(file, self.waits_s)
-        with open_retrying(file, self.waits_s) as stream:
-            chunks = read_file(
-                file,
-                separator=self.separator,
-                encoding=self.encoding,
-                bad=BadRows("skip"),
-                open_file=lambda _: stream,
-                block_bytes=4 * BLOCK_BYTES,
-            )
-            chunk = next(chunks, None)
-            if chunk is None or not chunk.after.row:
-                return 0
-            used = stream.tell() if file.is_packed else chunk.after.offset
-            chunks.close()  # type: ignore[attr-defined]
-        return chunk.after.row if used >= size else round(chunk.after.row * size / max(1, used))
 
     def fingerprint(self) -> str:
         """Return the SHA-256 over names, sizes, beginnings and ends of the files."""
@@ -195,6 +164,10 @@ class IterableSource:
 
     num_parts = 1
     can_move = False
+
+    def weight(self, part: int) -> int:
+        """Return 1: there is one part."""
+        return 1
 
     def read(self, part: int, after: Position | None, bad: BadRows) -> Iterator[Chunk]:
         """Yield the rows in chunks; to go on, those before are passed over."""
@@ -238,85 +211,14 @@ def open_source(
         return open_hub(path.removeprefix("hf:"), base)
     if place is not None:
         refuse_own_folder(path, base)
-    files = _remote_files(path) if place is None else find_files(path, base)
-    parts = tuple(part for file in files for part in _parts(file, encoding))
-    return FileSource(parts, tuple(files), separator, encoding)
-
-
-def _remote_files(url: str) -> list[SourceFile]:
-    import fsspec
-
-    try:
-        file_system, root = fsspec.core.url_to_fs(url)
-        names = sorted(file_system.find(root)) if _is_folder(file_system, root) else [root]
-        is_there = bool(names) and (len(names) > 1 or file_system.exists(names[0]))
-    except ImportError as err:
-        raise DataError(
-            f"The URL {url} must be readable here", got=str(err), fix="Install that package with pip."
-        ) from err
-    except Exception as err:  # what the library behind the URL raises (aiohttp, botocore)
-        raise DataError(
-            "The data must be there", got=f"{url} ({err})", fix="Check the URL, the network and your rights."
-        ) from err
-    if not is_there:
-        raise DataError("The data must be there", got=f"nothing at {url}", fix="Check the URL.")
-    if names == [root]:
-        return [as_source_file(root, root.rsplit("/", 1)[-1], file_system)]
-    kept = [name for name in names if kind_of(Path(name)) and not Path(name).name.startswith((".", "_"))]
-    return [as_source_file(name, os.path.relpath(name, root), file_system) for name in kept]
-
-
-def _is_folder(file_system: Any, path: str) -> bool:
-    if kind_of(Path(path)) is None:
-        return bool(file_system.isdir(path))
-    # Over HTTP `isdir` would fetch the whole file to look for links in it.
-    return bool(file_system.exists(path)) and file_system.info(path)["type"] == "directory"
-
-
-def _parts(file: SourceFile, encoding: str | None) -> Iterator[_Part]:
-    if file.kind == ".parquet":
-        yield from _row_groups(file)
-    elif (
-        file.kind in (".jsonl", ".ndjson", ".tsv", ".tab")
-        and not file.is_packed
-        and encoding in (None, "utf-8")
-    ):
-        yield from _byte_ranges(file)
+    if place is None:
+        files, others = remote_files(path)
     else:
-        yield _Part(file)
+        files, others = find_files(path, base), others_in(path, base)
+    return FileSource(parts_of(files, encoding, separator), tuple(files), separator, encoding, others=others)
 
 
-def _row_groups(file: SourceFile) -> Iterator[_Part]:
-    try:
-        with open_retrying(file) as stream:
-            found = pq.ParquetFile(stream).metadata
-    except (OSError, ValueError):
-        yield _Part(file)  # reading it says what is wrong
-        return
-    row = 0
-    for group in range(found.num_row_groups):
-        yield _Part(file, group, group + 1, row)
-        row += found.row_group(group).num_rows
-    if not found.num_row_groups:
-        yield _Part(file)
-
-
-def _byte_ranges(file: SourceFile) -> Iterator[_Part]:
-    """Cut a file of one row a line, in an encoding whose line ends are single bytes."""
-    size = size_of(file)
-    if size <= 2 * PART_BYTES:
-        yield _Part(file)
-        return
-    with open_retrying(file) as stream:
-        if stream.read(2) in (b"\xff\xfe", b"\xfe\xff") or b"\0" in stream.read(64):
-            yield _Part(file)
-            return
-        begin = 0
-        while begin < size:
-            stream.seek(min(size, begin + PART_BYTES))
-            stream.readline()
-            end = size if size - stream.tell() < PART_BYTES // 2 else stream.tell()
-            # Row numbers are not known in the middle of a file: they count from the part's first byte.
-            named = replace(file, name=f"{file.name}@{begin}") if begin else file
-            yield _Part(named, begin, end)
-            begin = end
+def _without_last(chunk: Chunk, num: int) -> Chunk:
+    """Return a chunk of a table without its last rows."""
+    after = replace(chunk.after, row=chunk.after.row - num, line=chunk.after.line - num)
+    return Chunk(chunk.rows.part(0, len(chunk.rows) - num), after)

@@ -9,7 +9,7 @@ What is not covered: conflicts of two labels; duplicates beyond a pool.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -55,12 +55,18 @@ class Usable:
             DataError: a bad row where that is not to be skipped, or a missing column.
         """
         found: dict[Side, list[Example]] = {side: [] for side in SIDES}
+        for place, example in self._usable(rows, bad, counts):
+            found[SIDES[place]].append(example)
+        return found
+
+    def _usable(self, rows: Rows, bad: BadRows, counts: Counter[str]) -> Iterator[tuple[int, Example]]:
+        """Yield the rows that can be used with the places of their sides in `SIDES`."""
         counts["rows"] += len(rows)
-        given, rows = len(rows), self._with_columns(rows, bad, counts)
+        given, rows = len(rows), self._with_columns(self.whole_tables(rows, bad), counts)
         rows = drop_unfit(rows, self.config, self.task == "multilabel", bad)
         counts["unfit"] += given - len(rows)
         if not len(rows):
-            return found
+            return
         texts, labels, ids = self._texts(rows, counts), self._labels(rows, bad), self._ids(rows)
         hashes = hash_texts(texts)
         places = self._sides(hashes)
@@ -75,26 +81,40 @@ class Usable:
             elif names is _UNKNOWN:
                 counts["unfit"] += 1
             else:
-                found[SIDES[places[index]]].append(Example(ids[index], text, names))
-        return found
+                yield places[index], Example(ids[index], text, names)
 
-    def _with_columns(self, rows: Rows, bad: BadRows, counts: Counter[str]) -> Rows:
-        """Return rows with all columns that the project names.
+    def sort_one_side(self, rows: Rows, bad: BadRows, counts: Counter[str]) -> list[Example]:
+        """Return the rows that can be used, of a file that is one side as a whole, in order.
 
-        A table that lacks one is bad as a whole; of JSON lines and of mappings any row may lack a key.
+        Args:
+            rows: N rows.
+            bad: what happens to bad rows.
+            counts: is added to, as by `sort`.
+
+        Raises:
+            DataError: as from `sort`.
         """
-        wanted: Mapping[str, str | None] = {
-            "data.text": self.config.text,
-            "data.text_pair": self.config.text_pair,
-            "data.label": self.config.label,
-            "data.id": self.config.id,
-        }
-        for key, column in wanted.items():
+        return [example for _, example in self._usable(rows, bad, counts)]
+
+    def _with_columns(self, rows: Rows, counts: Counter[str]) -> Rows:
+        """Return rows with all columns that the project names: of JSON lines any row may lack a key."""
+        for column in self._wanted().values():
             if not len(rows) or column is None or column in rows.columns:
                 continue
-            if not isinstance(rows.columns, ArrowColumns):
-                counts[f"lacking {column}"] += len(rows)
-                rows = replace(rows, columns={**rows.columns, column: [None] * len(rows)})
+            counts[f"lacking {column}"] += len(rows)
+            rows = replace(rows, columns={**rows.columns, column: [None] * len(rows)})
+        return rows
+
+    def whole_tables(self, rows: Rows, bad: BadRows) -> Rows:
+        """Return rows of a table that has all columns that the project names, else none: all are bad.
+
+        Raises:
+            DataError: a column is missing, where bad rows are not to be skipped.
+        """
+        if not len(rows) or not isinstance(rows.columns, ArrowColumns):
+            return rows
+        for key, column in self._wanted().items():
+            if column is None or column in rows.columns:
                 continue
             try:
                 rows.column(column, key)
@@ -103,6 +123,14 @@ class Usable:
                 bad.refuse(error, rows.files[0], rows.row_number[0], columns, len(rows))
             return rows.take([])
         return rows
+
+    def _wanted(self) -> Mapping[str, str | None]:
+        return {
+            "data.text": self.config.text,
+            "data.text_pair": self.config.text_pair,
+            "data.label": self.config.label,
+            "data.id": self.config.id,
+        }
 
     def _texts(self, rows: Rows, counts: Counter[str]) -> list[Text]:
         def cleaned(column: str, key: str) -> list[str]:
