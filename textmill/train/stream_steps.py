@@ -29,7 +29,7 @@ from textmill.data.stream.parts import NUM_HEADS
 from textmill.data.stream.source import Source
 from textmill.data.stream.usable import Usable
 from textmill.encode.long_text import row_weights
-from textmill.encode.padding import lengths_of, pad
+from textmill.encode.token_store import TokenStore, store_tokens
 from textmill.encode.tokenizer import Tokenizer
 from textmill.order.sampler import BatchPlan
 
@@ -81,7 +81,7 @@ class Pool:
     """Where the source stands behind it, for an epoch that goes on there."""
     steps: list[list[npt.NDArray[np.int64]]]
     """Positions of the rows of each batch of each step."""
-    encoded: Sequence[Any]
+    encoded: TokenStore
     targets: npt.NDArray[Any]
     ids: Sequence[str]
     weights: npt.NDArray[np.float32] | None
@@ -137,13 +137,11 @@ class StepMaker:
 
     def batch(self, pool: Pool, positions: npt.NDArray[np.int64]) -> Arrays:
         """Return the rows of a pool at `positions` (B,), padded to the longest of them."""
-        door = self.tokenizer
-        rows = [pool.encoded[position] for position in positions.tolist()]
         return Arrays(
-            pad(rows, door.pad_id, door.pad_side, door.has_type_ids),
+            pool.encoded.padded(positions),
             pool.targets[positions],
             tuple(pool.ids[position] for position in positions.tolist()),
-            lengths_of(rows),
+            pool.encoded.lengths[positions],
             None if pool.weights is None else pool.weights[positions],
         )
 
@@ -190,10 +188,10 @@ class StepMaker:
 
     def _make(self, at: PoolStart, examples: list[Example], rows: int, is_end: bool, heads: Heads) -> Pool:
         unique = list({(row.text, row.labels): row for row in reversed(examples)}.values())[::-1]
-        encoded, owner = self.tokenizer.cut([row.text for row in unique])
+        encoded = store_tokens(unique, self.tokenizer)
+        owner, lengths = encoded.owner, encoded.lengths
         has_windows = len(encoded) > len(unique)
-        targets = self._targets(unique)[owner]
-        lengths = lengths_of(encoded)
+        targets = self.targets(unique)[owner]
         seed = stream_seed(self.seed, "stream-pool", at.epoch, at.number)
         plan = BatchPlan(lengths, self.max_tokens, self.row_limit, seed=seed)
         batches = plan.plan_epoch(0) if len(lengths) else []
@@ -212,7 +210,7 @@ class StepMaker:
             weights=row_weights(owner) if has_windows else None,
         )
 
-    def _targets(self, examples: Sequence[Example]) -> npt.NDArray[Any]:
+    def targets(self, examples: Sequence[Example]) -> npt.NDArray[Any]:
         """(N,) int64 class of each example, or (N, C) float32 of 0 and 1."""
         labels = self.usable.labels or ()
         place = {label: index for index, label in enumerate(labels)}

@@ -41,6 +41,9 @@ _WAY_OUT = (
     "class; or set data.streaming = false, which has the cures."
 )
 
+_PROBED_ROWS = 4096
+"""Of the first rows; their lengths tell the token budget and how many rows a step has."""
+
 
 def refuse_order(order: OrderConfig) -> None:
     """Raise where a strategy needs to see all rows before the first step.
@@ -100,7 +103,8 @@ def train_stream(
     is_multilabel = classifier.decision.is_multilabel
     with hardware.claimed():
         classifier.to(hardware.device).train()
-        sample = encode_rows(splits.train, tokenizer, splits.labels, is_multilabel=is_multilabel)
+        probed = splits.train[:_PROBED_ROWS]
+        sample = encode_rows(probed, tokenizer, splits.labels, is_multilabel=is_multilabel)
         max_tokens = (
             int(found.identity["max_tokens"])
             if found
@@ -122,13 +126,13 @@ def train_stream(
         feed = StreamFeed(
             make,
             train_rows=stream.train_rows,
-            rows_per_step=len(splits.train) / len(plan_steps(plan, 0, config.accumulate)),
+            rows_per_step=len(probed) / len(plan_steps(plan, 0, config.accumulate)),
             prefetch=data.prefetch,
             rank=rank,
             world=world,
             progress=progress,
         )
-        loss = build_loss(config, sample.targets.numpy(), len(splits.labels))
+        loss = build_loss(config, make.targets(splits.train), len(splits.labels))
         settled = config.model_copy(update={"precision": hardware.precision})
         return train_feed(
             classifier,

@@ -26,6 +26,8 @@ from textmill.core.errors import TextmillError
 from textmill.train.stream_steps import Pool, PoolStart, StepMaker
 
 _END_WAIT_S = 5.0
+_NICE = 5
+"""It tokenises on all cores, but gives way to the training where both need them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def prepared(make: StepMaker, start: PoolStart, ahead: int, rank: int, world: in
         [sys.executable, "-m", "textmill.train.stream_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"},
+        env={**os.environ, "PYTHONPATH": paths},
     )
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -120,6 +122,7 @@ def work() -> None:
     os.dup2(2, 1)  # whatever prints must not disturb the messages
     make, start, rank, world = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our parent
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.nice(_NICE)
     try:
         for found in messages(make, start, rank, world):
             _send(out, ("step", found))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -162,7 +163,7 @@ class Usable:
             spelled = label_spellings(value, self.config.label_separator, rows, index)
             return None if spelled is None else label_set([join_surrogates(name) for name in spelled])
         name = label_name(value, rows, index)
-        tidied = "" if name is None else tidy_label(name)
+        tidied = "" if name is None else _tidied(name)
         return (tidied,) if tidied else None
 
     def _unknown(self, name: str, origin: str) -> DataError:
@@ -190,4 +191,5 @@ class Usable:
         return found
 
 
+_tidied = lru_cache(maxsize=1024)(tidy_label)  # a stream has few classes and many rows
 _UNKNOWN: tuple[str, ...] = ("\0",)
