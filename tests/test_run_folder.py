@@ -7,11 +7,26 @@ from tests.conftest import write_toy_project
 from textmill.core.errors import ProjectError, StoreError
 from textmill.project import load_project
 from textmill.run_folder import claimed, new_run, newest_unfinished
+from textmill.train.result import TrainResult
 
 
 @pytest.fixture
 def project(tmp_path):
     return load_project(write_toy_project(tmp_path, num_rows=4))
+
+
+def end_run(folder, epochs):
+    """Leave in a run folder what says that the run has ended."""
+    zeros = dict.fromkeys(("best_step", "steps", "new_steps", "seconds", "rows_per_s", "padding_share"), 0)
+    told = {
+        "metric": "f1_macro",
+        "best_metric": 0.9,
+        "epochs": epochs,
+        "stopped_early": False,
+        "precision": "fp32",
+    }
+    TrainResult(folder, **zeros, **told, max_tokens=64, threads=1, device="cpu").save()
+    (folder / "report.json").touch()
 
 
 def test_runs_that_begin_in_one_second_get_folders_of_their_own(project):
@@ -28,9 +43,17 @@ def test_a_start_that_failed_does_not_hide_the_run_that_was_cut_off_before_it(pr
 
 
 def test_a_finished_run_is_not_gone_on_with(project):
-    (new_run(project) / "report.json").touch()
+    end_run(new_run(project), epochs=project.config.train.epochs)
     with pytest.raises(ProjectError, match="none among the 1"):
         newest_unfinished(project)
+
+
+def test_a_run_that_was_given_up_may_go_on(project):
+    end_run(new_run(project), epochs=project.config.train.epochs)
+    given_up = new_run(project)
+    for name in ("events.jsonl", "gave-up.json", "report.html"):
+        (given_up / name).touch()
+    assert newest_unfinished(project) == given_up
 
 
 def test_two_processes_never_work_on_one_run(project):
