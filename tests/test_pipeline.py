@@ -124,7 +124,7 @@ def test_check_looks_at_data_that_cannot_be_trained_on(tmp_path):
     text = (tmp_path / "reviews.csv").read_text().replace("class1", "class0")
     (tmp_path / "reviews.csv").write_text(text)
     found = check(load_project(path))
-    assert found.rows == 40
+    assert found.audit.rows == 40
     assert any(finding.level == "error" for finding in found.findings)
     assert found.as_tables()
 
