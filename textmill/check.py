@@ -53,7 +53,7 @@ class Checked:
 
     def summary(self, project: Path) -> str:
         """Return what to make of it in a line, with the next step for the project file `project`."""
-        counts = Counter(finding.level for finding in self.findings)
+        counts: Counter[str] = Counter(finding.level for finding in self.findings)
         told = [f"{counts[level]} {level}{'s' * (counts[level] > 1)}" for level in _LEVELS if counts[level]]
         if counts["error"]:
             return f"{', '.join(told)}: mend the errors first; nothing useful can be trained before."
