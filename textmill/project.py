@@ -58,7 +58,7 @@ class ProjectConfig(Config):
     guard: GuardConfig = GuardConfig()
     """What watches the training."""
     rescue: RescueConfig = RescueConfig()
-    """What is tried when the guard raises an alarm."""
+    """The cures for a training that is stuck."""
     gate: GateConfig = GateConfig()
     """The checks before a version may go live."""
     serve: ServeConfig = ServeConfig()

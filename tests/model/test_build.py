@@ -74,7 +74,7 @@ def test_only_the_first_layers_are_kept(masked_lm: Path):
     cut, notes = _build(masked_lm, keep_layers=1)
     assert len(cut.encoder.encoder.layer) == 1
     assert cut.encoder.config.num_hidden_layers == 1
-    assert "first 1 layers" in " ".join(notes.sentences)
+    assert "only the first layer is kept" in " ".join(notes.sentences)
     assert not any("layer" in name for name in notes.report.dropped)  # type: ignore[union-attr]
     name = "encoder.layer.0.output.dense.weight"
     assert torch.equal(cut.encoder.state_dict()[name], whole.encoder.state_dict()[name])
