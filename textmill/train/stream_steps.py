@@ -24,7 +24,7 @@ from textmill.core.seeds import stream_seed
 from textmill.core.types import Example
 from textmill.data.bad_rows import BadRows
 from textmill.data.rows import Rows
-from textmill.data.stream.heads import Heads
+from textmill.data.stream.heads import SLICED_ROWS, Heads
 from textmill.data.stream.parts import NUM_HEADS
 from textmill.data.stream.source import Source
 from textmill.data.stream.usable import Usable
@@ -160,8 +160,10 @@ class StepMaker:
         rows = characters = num_slices = 0
         is_empty_pass = heads.state()["next"] == 0
         while True:
-            left = target if self.epoch_rows is None else min(target, self.epoch_rows - at.rows - rows)
-            part = heads.next_rows(left, share)
+            wanted = min(target, SLICED_ROWS)
+            if self.epoch_rows is not None:
+                wanted = min(wanted, self.epoch_rows - at.rows - rows)
+            part = heads.next_rows(wanted, share)
             if part is None:
                 if self.epoch_rows is None:
                     return found, rows, True, heads

@@ -18,6 +18,10 @@ from textmill.data.rows import Chunk, Position, Rows
 from textmill.data.stream.parts import NUM_HEADS
 from textmill.data.stream.source import Source
 
+SLICED_ROWS = 512
+"""Rows of all parts together in one turn each: a slice is then mostly less than a chunk, so that
+the parts keep their proportions."""
+
 
 def _as_they_are(rows: Rows) -> Rows:
     return rows

@@ -25,7 +25,7 @@ from textmill.data.report import NUM_LISTED, DataReport, Left, SourceReport, lis
 from textmill.data.rows import Rows
 from textmill.data.split import SIDES, Side
 from textmill.data.stream.gathered import Ids, settle
-from textmill.data.stream.heads import Heads
+from textmill.data.stream.heads import SLICED_ROWS, Heads
 from textmill.data.stream.parts import NUM_HEADS
 from textmill.data.stream.source import Count, FileSource, Source, open_source
 from textmill.data.stream.usable import Usable
@@ -33,8 +33,6 @@ from textmill.data.text_hash import hash_texts
 
 _SCANNED_PER_ROW = 25
 """Rows looked at for each row wanted, at most: enough for a share of 5 % each."""
-_SLICED_ROWS = 2048
-"""Rows taken of all parts together in one turn each."""
 _SAMPLE_ROWS = 20_000
 """Training rows kept for the token budget, class weights, the baseline and the report."""
 
@@ -220,7 +218,7 @@ def _gather(
     left = min(NUM_HEADS, source.num_parts)
     while counts["rows"] < limit or left > 0:
         left -= 1
-        part = heads.next_rows(_SLICED_ROWS)
+        part = heads.next_rows(SLICED_ROWS)
         if part is None:
             break
         ids.check(part)

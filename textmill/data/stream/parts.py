@@ -34,8 +34,9 @@ _SCAN_BYTES = 1 << 20
 _SMALLEST_PART = 2 * BLOCK_BYTES
 _SKIPPED_BYTES = 64 << 20
 """A row group of parquet up to this size is cut: to begin inside, the rows before must be unpacked."""
-_PLACES, _SAMPLE_BYTES = 32, 1 << 16
-"""Where and how much of a large text is looked at to estimate its rows."""
+_PLACES, _FAR_PLACES, _SAMPLE_BYTES = 32, 4, 1 << 16
+"""At how many places and how much of a large text is looked at to estimate its rows; behind a URL each
+place costs a request, and some MB that fsspec reads ahead."""
 _JSON_LINES = (".jsonl", ".ndjson")
 
 
@@ -182,8 +183,9 @@ def estimate_rows(
 ) -> int:
     """Return about how many rows a text has.
 
-    The first rows tell how many rows a line is; lines are counted, in a large file at 32 places. A `.gz` goes
-    by what was unpacked of it against what was read for that.
+    The first rows tell how many rows a line is; lines are counted, in a large file at some places. A `.gz`
+    goes by what was unpacked of it against what was read for that, a smaller file behind a URL by its first
+    rows.
     """
     size = size_of(file, waits_s)
     with open_retrying(file, waits_s) as stream:
@@ -203,7 +205,7 @@ def estimate_rows(
         chunks.close()  # type: ignore[attr-defined]
     if used >= size:
         return row
-    if file.is_packed:
+    if file.is_packed or (file.file_system is not None and size <= _SCANNED_BYTES):
         return round(row * size / max(1, used))
     with open_retrying(file, waits_s) as stream:
         head = stream.read(offset)
@@ -214,8 +216,9 @@ def estimate_rows(
             rest: float = sum(block.count(b"\n") for block in iter(lambda: stream.read(_SCAN_BYTES), b""))
             return row + round(rest * row / lines)
         seen = marks = 0
-        for place in range(_PLACES):
-            stream.seek(offset + (size - offset) * place // _PLACES)
+        places = _PLACES if file.file_system is None else _FAR_PLACES
+        for place in range(places):
+            stream.seek(offset + (size - offset) * place // places)
             block = stream.read(_SAMPLE_BYTES)
             seen, marks = seen + len(block), marks + block.count(b"\n")
         rest = (size - offset) * marks / max(1, seen)
