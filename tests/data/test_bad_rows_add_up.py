@@ -39,9 +39,9 @@ def is_accounted_for(splits: Splits) -> bool:
 def read_all(stream: Stream) -> tuple[int, BadRows, Counter[str]]:
     """Read one pass; return the rows of all sides, the bad ones and the counts."""
     bad, counts, kept = BadRows(stream.usable.config.on_bad_row), Counter[str](), 0
-    heads = Heads(stream.source, 0, bad)
-    while (chunk := heads.next_chunk()) is not None:
-        kept += sum(map(len, stream.usable.sort(chunk.rows, bad, counts).values()))
+    heads = Heads(stream.source, 0, bad, keep=lambda rows: stream.usable.whole_tables(rows, bad))
+    while (rows := heads.next_rows(64)) is not None:
+        kept += sum(map(len, stream.usable.sort(rows, bad, counts).values()))
     return kept, bad, counts
 
 
