@@ -36,7 +36,7 @@ RESUME_GOALS = [Goal("stream_ids_lost", "==", 0), Goal("stream_ids_repeated", "=
 """Of full runs."""
 BUFFER, MAX_LENGTH, BATCH = 16384, 128, 32
 _FULL_BYTES, _QUICK_BYTES = 3_000_000_000, 100_000_000
-_FULL_S, _QUICK_S = 150.0, 12.0
+_FULL_S, _QUICK_S = 60.0, 12.0
 _RESUME_ROWS, _RESUME_STOP = 120_000, 1200
 Told = Callable[[tuple[str, ...]], None]
 
