@@ -5,7 +5,8 @@
 Every run is one JSON line of `benchmarks/results/collapse-runs.jsonl`, and a run that is there is not made
 again: the benchmark can be spread over days, and two processes can share it (`--part 0/2`, `--part 1/2`: each
 takes every second seed; each run uses one thread). The most telling runs come first, so that a part of the
-ledger gives all headline figures. `--report` only adds up what is there. `collapsing/setting.py` says what is
+ledger gives all headline figures. `--report` only adds up what is there; `python -m bench.collapsing.table`
+writes the table of docs/rescue.md. `collapsing/setting.py` says what is
 trained, `collapsing/arms.py` what each arm does, `collapsing/sums.py` what counts as failed.
 
 `good` is the reference: the default at a learning rate that was tuned once. `restart` begins again with
@@ -27,9 +28,9 @@ import torch
 from bench.collapsing.arms import Job, make_run
 from bench.collapsing.setting import Setting, generated, reviews
 from bench.collapsing.sums import figures_of, is_failed
-from bench.figures import RESULTS, SCRATCH, Goal, Ledger, finish, say
+from bench.collapsing.table import LEDGER
+from bench.figures import SCRATCH, Goal, Ledger, finish, say
 
-LEDGER = RESULTS / "collapse-runs.jsonl"
 STUCK = (2e-3, 5e-3)
 """Learning rates that make the default fail with 2 layers."""
 STUCK_WHOLE = (1e-3, 2e-3)
@@ -126,4 +127,5 @@ def main(arguments: list[str]) -> int:
         make_runs(jobs, setting, path, (int(index), int(num)), until)
     records = known_runs(path, jobs)
     figures = {**figures_of(records, stuck, GRID), "runs": len(records), "runs_planned": len(jobs)}
-    return finish("collapse", figures, GOALS, quick=chosen.quick)
+    is_whole = len(records) == len(jobs)
+    return finish("collapse", figures, GOALS, quick=chosen.quick, keep=chosen.quick or is_whole)

@@ -37,7 +37,7 @@ class MappedPlan:
     """Rows of each side of it that are also tokenised; None: all."""
 
 
-FULL = MappedPlan(rows=100_000, repeats=3, kinds=("csv", "jsonl"), large_mb=3000, large_rows=None)
+FULL = MappedPlan(rows=60_000, repeats=3, kinds=("csv", "jsonl"), large_mb=3000, large_rows=None)
 QUICK = MappedPlan(rows=20_000, repeats=2, kinds=("csv",), large_mb=100, large_rows=4_000)
 
 
