@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -59,7 +60,8 @@ def build_once(
         if manifest is None and (folder / MANIFEST).exists():
             progress.say(f"{folder} is damaged and is made anew")
         if manifest is not None:
-            os.utime(folder / MANIFEST)
+            now = time.time_ns()  # finer than the clock of the file system, which may not have moved yet
+            os.utime(folder / MANIFEST, ns=(now, now))
             progress.say(f"prepared {kind}: used again, from {root.name}/")
             return folder, manifest
         manifest = _build(folder, build)
