@@ -54,9 +54,10 @@ def test_importing_loads_nothing_heavy(module):
 
 
 def test_help_answers_at_once():
-    # 0.3 s on an idle machine of two cores, where an empty Python takes 0.02 s; a busy one is slower in both.
+    # 0.2 s on an idle machine of two cores, where an empty Python takes 0.02 s; a busy one is slower in both,
+    # and 16 times the empty one was seen there.
     empty, help_ = seconds_of("-c", "pass"), seconds_of("-m", "textmill.cli", "--help")
-    assert help_ < max(0.3, 12 * empty)
+    assert help_ < max(0.3, 20 * empty)
 
 
 def test_no_file_is_too_long_to_read():
