@@ -80,8 +80,8 @@ def ours(path: Path, state: dict[str, Any] | None, prefetch: int) -> tuple[Itera
         id="id",
         streaming=True,
         shuffle_rows=BUFFER,
-        valid_share=0.001,
-        test_share=0.001,
+        valid_share=0.01,
+        test_share=0.01,
         head_rows=10,
     )
     stream = open_stream(config, path.parent, seed=0)
@@ -199,7 +199,7 @@ def _whole_ids(side: str, path: Path) -> list[str]:
     from textmill.data.split import position
 
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return [row["id"] for row in rows if side == "theirs" or position(row["text"]) < 0.998]
+    return [row["id"] for row in rows if side == "theirs" or position(row["text"]) < 0.98]
 
 
 def _import(side: str) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import os
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +18,11 @@ from textmill.core.types import Example
 from textmill.data.config import DataConfig
 from textmill.data.mapped import MappedExamples
 from textmill.data.prepare import prepare
+from textmill.encode import token_store
 from textmill.encode.config import LongText
 from textmill.encode.padding import pad
 from textmill.encode.token_store import TokenStore, store_tokens
-from textmill.encode.tokenizer import Tokenizer, load_tokenizer
+from textmill.encode.tokenizer import FlatTokens, Tokenizer, load_tokenizer
 
 
 def tokenizer_with(long_text: LongText = "head", max_length: int = 24) -> Tokenizer:
@@ -93,3 +97,19 @@ def test_no_rows_are_no_tokens(tmp_path: Path) -> None:
     train = mapped_rows(tmp_path)
     for examples in (train[:0], []):
         assert len(store_tokens(examples, tokenizer_with())) == 0
+
+
+def test_tokens_that_are_written_are_not_held_in_memory(tmp_path: Path) -> None:
+    tokenizer = tokenizer_with()
+    ids: list[weakref.ref[Any]] = []
+
+    def blocks() -> Iterator[FlatTokens]:
+        for _ in range(4):
+            block = tokenizer.cut_flat(["a film", "another film"])
+            ids.append(weakref.ref(block.ids))
+            yield block
+            del block
+            assert all(held() is None for held in ids[:-1])
+
+    token_store._write(tmp_path, tokenizer, blocks())
+    assert len(ids) == 4

@@ -170,7 +170,8 @@ def _write(folder: Path, tokenizer: Tokenizer, blocks: Iterator[FlatTokens]) -> 
             _type_ids(block).tofile(type_ids)
             has_type_ids = has_type_ids or block.type_ids is not None
             lengths.append(block.lengths)
-            stripped.append(block._replace(ids=block.ids[:0], type_ids=None))
+            # An array of its own: a slice, also an empty one, would keep the whole block in memory.
+            stripped.append(block._replace(ids=np.zeros(0, np.int32), type_ids=None))
     if not has_type_ids:
         (folder / _TYPE_IDS).unlink()
     np.save(folder / _OFFSETS, _offsets(np.concatenate(lengths)))
