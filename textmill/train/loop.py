@@ -119,7 +119,7 @@ def train(
             identity=identify(
                 splits, rows.lengths, settled, order, max_tokens, classifier.config, tokenizer.settings
             ),
-            guard=_guard_for(guard, loss, splits.labels, rows.targets),
+            guard=guard_for(guard, loss, splits.labels, rows.targets),
             found=found,
             progress=progress,
             hooks=hooks,
@@ -166,12 +166,15 @@ def _ordered_feed(
     return RowFeed(rows, plan, config.accumulate, difficulty)
 
 
-def _guard_for(
-    config: GuardConfig | None, loss: Loss, labels: Sequence[str], targets: torch.Tensor
+def guard_for(
+    config: GuardConfig | None, loss: Loss, labels: Sequence[str], targets: torch.Tensor | None = None
 ) -> Guard | None:
+    """Return the guard of a training; without the `targets` of all rows, sorted ones raise no alarm."""
     if config is None or not config.enabled:
         return None
-    shares = None if loss.is_multilabel else torch.bincount(targets, minlength=len(labels)) / len(targets)
+    shares = None
+    if targets is not None and not loss.is_multilabel:
+        shares = torch.bincount(targets, minlength=len(labels)) / len(targets)
     return Guard(
         config,
         len(labels),

@@ -24,11 +24,10 @@ from textmill.train.config import TrainConfig
 from textmill.train.device import choose_hardware
 from textmill.train.feed import plan_steps
 from textmill.train.guard.config import GuardConfig
-from textmill.train.guard.guard import Guard
 from textmill.train.hooks import Hook
 from textmill.train.identity import identify
-from textmill.train.loop import train_feed
-from textmill.train.loss import Loss, build_loss
+from textmill.train.loop import guard_for, train_feed
+from textmill.train.loss import build_loss
 from textmill.train.probe import choose_max_tokens
 from textmill.train.result import TrainResult
 from textmill.train.resume import begin_or_resume
@@ -146,22 +145,9 @@ def train_stream(
             identity=identify(
                 splits, sample.lengths, settled, order, max_tokens, classifier.config, tokenizer.settings
             ),
-            guard=_guard_for(guard, loss, splits.labels),
+            guard=guard_for(guard, loss, splits.labels),
             found=found,
             way_out=_WAY_OUT,
             progress=progress,
             hooks=hooks,
         )
-
-
-def _guard_for(config: GuardConfig | None, loss: Loss, labels: Sequence[str]) -> Guard | None:
-    if config is None or not config.enabled:
-        return None
-    return Guard(
-        config,
-        len(labels),
-        label_smoothing=loss.label_smoothing,
-        class_weights=None if loss.weights is None else loss.weights.tolist(),
-        is_multilabel=loss.is_multilabel,
-        labels=labels,
-    )
