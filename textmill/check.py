@@ -2,7 +2,7 @@
 
 Promises: data that nothing can be trained on is looked at all the same; without the tokenizer everything
 about the data is shown, and why lengths are missing is said; the model of the preflight is thrown away,
-and no file is written or changed.
+and no file is written or changed, beside the cache of prepared rows.
 What is not covered: what is looked for (`data/audit.py`, `train/preflight/`).
 """
 
